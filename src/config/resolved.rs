@@ -1,0 +1,325 @@
+//! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
+//! at start. Field names follow CONTRACT section 2.
+use crate::dialect::DialectId;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where agents connect.
+    pub listen: SocketAddr,
+    /// The admin listener.
+    pub admin: Admin,
+    /// Where requests go, in order.
+    pub upstreams: Vec<Upstream>,
+    /// `models.aliases`: requested to resolved name.
+    pub aliases: BTreeMap<String, String>,
+    /// Whose request it is.
+    pub sessions: Sessions,
+    /// Where state lives.
+    pub store: Store,
+    /// Budgets and deadlines of a turn.
+    pub lifecycle: Lifecycle,
+    /// How text is placed.
+    pub injection: Injection,
+    /// Bounds.
+    pub limits: Limits,
+    /// The pipeline, in order.
+    pub hooks: Vec<Hook>,
+    /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
+    pub profiles: Vec<String>,
+}
+
+/// A value that never prints.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// `admin`.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The bearer token; `None`: made at start and kept in `STORE_PATH/admin.token`.
+    pub token: Option<Secret>,
+}
+
+/// The family of wire formats that an upstream speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions and Responses.
+    OpenAi,
+    /// Gemini.
+    Gemini,
+}
+
+impl Provider {
+    /// Whether a body of this dialect belongs to this provider.
+    pub const fn speaks(self, dialect: DialectId) -> bool {
+        matches!(
+            (self, dialect),
+            (Self::Anthropic, DialectId::Anthropic)
+                | (Self::OpenAi, DialectId::Chat | DialectId::Responses)
+                | (Self::Gemini, DialectId::Gemini)
+        )
+    }
+}
+
+/// One of `upstreams`.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// Its name: also the prefix `/NAME`.
+    pub name: String,
+    /// What it speaks.
+    pub provider: Provider,
+    /// Scheme, authority and an optional path that is put before every request path; no trailing slash.
+    pub base_url: http::Uri,
+    /// A path prefix of its own, without trailing slash, stripped on the way up.
+    pub prefix: Option<String>,
+    /// Headers set on the way up.
+    pub headers: Vec<(http::HeaderName, Secret)>,
+    /// Replaces the client's credential.
+    pub api_key: Option<Secret>,
+    /// Until a connection stands.
+    pub connect_timeout: Duration,
+    /// Without a byte from the upstream.
+    pub idle_timeout: Duration,
+    /// `cached: false`: the upstream has no prompt cache, so layout auto chooses `system`.
+    pub cached: bool,
+}
+
+/// Where an id is looked for.
+#[derive(Debug, Clone)]
+pub enum IdSource {
+    /// A request header.
+    Header(http::HeaderName),
+    /// A place in the body: a JSON pointer (RFC 6901), and a regex whose one group is the id.
+    Body {
+        /// The pointer.
+        pointer: String,
+        /// The regex; `None` takes the whole string.
+        matching: Option<String>,
+    },
+}
+
+/// `sessions.without_id`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithoutId {
+    /// The session is found by the history that the request begins with.
+    Chain,
+    /// No session; only hooks that need none run.
+    None,
+}
+
+/// `sessions.isolation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// A session belongs to the credential that opened it.
+    Credential,
+    /// One user.
+    None,
+}
+
+/// `sessions`.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    /// The session's id, first present wins.
+    pub id: Vec<IdSource>,
+    /// The agent's id.
+    pub agent: Vec<IdSource>,
+    /// The parent agent's id.
+    pub parent: Vec<IdSource>,
+    /// The workspace's name.
+    pub project: Vec<IdSource>,
+    /// For clients that send no id.
+    pub without_id: WithoutId,
+    /// Who may reach a session.
+    pub isolation: Isolation,
+    /// Idle time after which `session.end` fires.
+    pub idle_end: Duration,
+    /// Age after which an ended record is deleted.
+    pub retain: Duration,
+    /// CEL expressions that say what is a side request.
+    pub side_requests: Vec<String>,
+}
+
+/// `store`.
+#[derive(Debug, Clone)]
+pub enum Store {
+    /// sled in this folder.
+    Sled {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Nothing survives.
+    Memory,
+}
+
+/// `lifecycle`.
+#[derive(Debug, Clone)]
+pub struct Lifecycle {
+    /// Hooks' text newly placed in one turn, in Unicode scalar values.
+    pub max_injected_context_chars: usize,
+    /// All hooks before a request goes up, together.
+    pub request_deadline: Duration,
+}
+
+/// `injection.layout`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Decided per conversation.
+    Auto,
+    /// System prompt rebuilt for every turn.
+    System,
+    /// Append-only.
+    Stable,
+}
+
+/// `injection.retain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retain {
+    /// Decided per request.
+    Auto,
+    /// Ephemeral text goes with its turn.
+    Turn,
+    /// Ephemeral text stays.
+    History,
+}
+
+/// `injection`.
+#[derive(Debug, Clone)]
+pub struct Injection {
+    /// Where text goes.
+    pub layout: Layout,
+    /// What becomes of ephemeral text.
+    pub retain: Retain,
+    /// Whether each text stands in an attributed wrapper.
+    pub wrap: bool,
+}
+
+/// `limits`; sizes in bytes.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// One request body, as sent and decoded.
+    pub request_body: usize,
+    /// All bodies in memory at once.
+    pub buffered_bytes: usize,
+    /// What a hook may write.
+    pub hook_output: usize,
+    /// What a rule may hold of a response.
+    pub held_response: usize,
+    /// One text of a hook's answer.
+    pub outcome_text: usize,
+    /// Requests at once.
+    pub concurrent_requests: usize,
+}
+
+/// The lifecycle events of CONTRACT section 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum EventKind {
+    /// `session.start`
+    SessionStart,
+    /// `prompt.submit`
+    PromptSubmit,
+    /// `session.stop`
+    SessionStop,
+    /// `session.fail`
+    SessionFail,
+    /// `session.end`
+    SessionEnd,
+}
+
+impl EventKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::SessionStart, Self::PromptSubmit, Self::SessionStop, Self::SessionFail, Self::SessionEnd];
+
+    /// The name in configs, payloads and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session.start",
+            Self::PromptSubmit => "prompt.submit",
+            Self::SessionStop => "session.stop",
+            Self::SessionFail => "session.fail",
+            Self::SessionEnd => "session.end",
+        }
+    }
+}
+
+/// `on_error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    /// The request goes on without it.
+    Skip,
+    /// The prompt is blocked.
+    Block,
+}
+
+/// `mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// It counts.
+    Enforce,
+    /// It runs, is recorded, changes nothing.
+    Audit,
+}
+
+/// One of `hooks`.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// Unique.
+    pub name: String,
+    /// When it runs; not empty.
+    pub on: Vec<EventKind>,
+    /// What it does.
+    pub run: Run,
+    /// The persistent slot that it owns.
+    pub slot: String,
+    /// CEL; `None` is always.
+    pub when: Option<String>,
+    /// How long it may take; `None`: the event's default.
+    pub timeout: Option<Duration>,
+    /// What a failure does.
+    pub on_error: OnError,
+    /// Whether its answer counts.
+    pub mode: Mode,
+    /// `include: [request]`.
+    pub include_request: bool,
+}
+
+/// `run`.
+#[derive(Debug, Clone)]
+pub enum Run {
+    /// A constant.
+    Text(String),
+    /// A file, read at every run.
+    File(PathBuf),
+    /// A process.
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// Working directory.
+        cwd: PathBuf,
+        /// Its own variables.
+        env: BTreeMap<String, String>,
+        /// Names passed on from the gateway's environment.
+        env_pass: Vec<String>,
+    },
+    /// A POST.
+    Http {
+        /// Where.
+        url: http::Uri,
+        /// With.
+        headers: Vec<(http::HeaderName, Secret)>,
+    },
+}

@@ -1,0 +1,1 @@
+//! The budget of text that hooks place in one turn.

@@ -1,0 +1,83 @@
+//! Digests of the normal form of messages and answers.
+//!
+//! The normal form forgets what clients change when they send their history back: cache markers, the difference between
+//! a string and a single text block, how text is cut into blocks, white space, item ids, and (for answers) where text
+//! stands relative to calls. It keeps the text without white space, the call ids and the results.
+use std::fmt;
+
+/// 128 bits of BLAKE3: wide enough that two histories never meet by accident.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Digest(pub [u8; 16]);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in &self.0[..6] {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Digest {
+    /// The digest of these parts, each with its length, so that no two different lists meet.
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self::take(&hasher)
+    }
+
+    /// The next link of a chain: what came before, and what follows it.
+    #[must_use]
+    pub fn then(self, next: Self) -> Self {
+        Self::of(&[&self.0, &next.0])
+    }
+
+    fn take(hasher: &blake3::Hasher) -> Self {
+        let mut out = [0; 16];
+        out.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Self(out)
+    }
+}
+
+/// Collects the normal form of one message, item or answer.
+#[derive(Debug, Default)]
+pub struct NormalForm {
+    text: blake3::Hasher,
+    has_text: bool,
+    /// Call ids, result ids and digests of blocks that are not text, in order.
+    rest: blake3::Hasher,
+    has_rest: bool,
+}
+
+impl NormalForm {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds text; its white space does not count.
+    pub fn text(&mut self, text: &str) {
+        for word in text.split_whitespace() {
+            self.has_text = true;
+            self.text.update(word.as_bytes());
+        }
+    }
+
+    /// Adds something that is not text: a call (`"call"`, its id), a result (`"result"`, its id), an image (`"block"`, its raw text).
+    pub fn part(&mut self, kind: &str, value: &str) {
+        self.has_rest = true;
+        self.rest.update(&(kind.len() as u64).to_le_bytes());
+        self.rest.update(kind.as_bytes());
+        self.rest.update(&(value.len() as u64).to_le_bytes());
+        self.rest.update(value.as_bytes());
+    }
+
+    /// The digest; `None` when nothing was added.
+    pub fn digest(&self) -> Option<Digest> {
+        (self.has_text || self.has_rest)
+            .then(|| Digest::of(&[self.text.finalize().as_bytes(), self.rest.finalize().as_bytes()]))
+    }
+}

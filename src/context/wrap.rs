@@ -1,0 +1,1 @@
+//! See context/mod.rs.

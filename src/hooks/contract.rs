@@ -1,0 +1,122 @@
+//! What a hook gets and what it may answer (CONTRACT section 4).
+use crate::context::{Call, Usage};
+use crate::dialect::NeutralRequest;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Version of the event format.
+pub const VERSION: u32 = 1;
+
+/// One event for one hook: a line of compact JSON on stdin, or a POST body.
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    /// [`VERSION`].
+    pub v: u32,
+    /// `session.start` and so on.
+    pub event: &'static str,
+    /// Deterministic: the same event, if it has to run again after a crash, has the same id.
+    pub event_id: String,
+    /// The hook's name; filled in by the pipeline.
+    pub hook: String,
+    /// Whose event it is.
+    pub session: SessionInfo,
+    /// The model that is asked.
+    pub model: ModelInfo,
+    /// What the slots hold.
+    pub persistent: BTreeMap<String, String>,
+    /// The user's prompt of this turn.
+    pub prompt: Option<PromptInfo>,
+    /// Only for hooks with `include: [request]`; the pipeline takes it out for the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Arc<NeutralRequest>>,
+    /// Only on stop and fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnInfo>,
+    /// Why a turn failed or a session ended; only on `session.fail` and `session.end`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// `session`.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionInfo {
+    /// The session's id.
+    pub id: String,
+    /// The agent, `main` for the first.
+    pub agent: String,
+    /// The parent agent.
+    pub parent: Option<String>,
+    /// The workspace.
+    pub project: Option<String>,
+    /// Opaque owner.
+    pub tenant: String,
+    /// Ordinal of the turn, from 1.
+    pub turn: u64,
+    /// `startup`, `resume`, `compact`.
+    pub source: String,
+    /// RFC 3339.
+    pub started_at: String,
+    /// Whether this request opened it.
+    pub new: bool,
+}
+
+/// `model`.
+#[derive(Debug, Clone, Serialize)]
+pub struct ModelInfo {
+    /// As the client named it.
+    pub requested: String,
+    /// After aliases.
+    pub resolved: String,
+    /// The maker's line.
+    pub family: &'static str,
+    /// The wire format.
+    pub dialect: &'static str,
+    /// Where it goes.
+    pub upstream: String,
+}
+
+/// `prompt`.
+#[derive(Debug, Clone, Serialize)]
+pub struct PromptInfo {
+    /// The user's words.
+    pub text: String,
+}
+
+/// `turn`.
+#[derive(Debug, Clone, Serialize)]
+pub struct TurnInfo {
+    /// Stable over retries.
+    pub id: String,
+    /// The last answer's id.
+    pub message_id: Option<String>,
+    /// The whole turn's answer, all its requests.
+    pub text: String,
+    /// The whole turn's calls.
+    pub tool_calls: Vec<Call>,
+    /// Neutral.
+    pub finish_reason: crate::context::Finish,
+    /// The provider's.
+    pub native_finish_reason: Option<String>,
+    /// Input of the last request, output of all.
+    pub usage: Usage,
+    /// Answers spliced into one.
+    pub legs: u32,
+    /// Whether a continuation has begun in this turn.
+    pub continuing: bool,
+    /// Ordinal of the run of the stopping hook.
+    pub attempt: u32,
+}
+
+/// What a hook answered, checked and cleaned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Texts, none blank.
+    pub context: Vec<String>,
+    /// The slot is emptied.
+    pub clear_context: bool,
+    /// The prompt is refused with this reason.
+    pub block: Option<String>,
+    /// The gateway answers with this text.
+    pub respond: Option<String>,
+}

@@ -1,0 +1,5 @@
+//! Hooks: one contract (event in, outcome out), a pipeline, one file per runner.
+
+pub mod contract;
+
+pub use contract::{Event, Outcome};

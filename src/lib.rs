@@ -1,0 +1,33 @@
+//! hookgate: a reverse proxy between AI agents and provider APIs.
+//!
+//! The map of the house. A room imports only rooms further down this list; `app` alone sees them all.
+//!
+//! | room | what it is for |
+//! |---|---|
+//! | [`cli`] | one file per command |
+//! | [`app`] | puts the rooms together, starts and drains |
+//! | [`admin`] | the admin listener: health, metrics, sessions |
+//! | [`gateway`] | the edge: the phases of a request, one file per phase, and the response path |
+//! | [`hooks`] | contract, pipeline, one file per runner |
+//! | [`session`] | whose request it is: key, conversation, turn, ledger, profiles; `store/` below it |
+//! | [`upstream`] | the way up |
+//! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
+//! | [`context`] | the neutral view of a request and an answer, budget, placement: pure |
+//! | [`config`] | as written, checked, resolved |
+//! | [`telemetry`] | logs, metrics, redaction |
+//! | [`json`], [`sse`] | scan and splice, framing on bytes: pure |
+//!
+//! `json`, `sse`, `context` and `dialect` do no IO and start no tasks.
+pub mod admin;
+pub mod app;
+pub mod cli;
+pub mod config;
+pub mod context;
+pub mod dialect;
+pub mod gateway;
+pub mod hooks;
+pub mod json;
+pub mod session;
+pub mod sse;
+pub mod telemetry;
+pub mod upstream;

@@ -1,0 +1,2 @@
+//! Arguments and exit codes; everything else is in the library.
+fn main() {}
