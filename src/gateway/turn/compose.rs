@@ -1,0 +1,172 @@
+//! Last phase on the way up: what stands in the request, lowered to the dialect's body.
+use super::follow::Follow;
+use super::identify::Identity;
+use super::prompt::log_cuts;
+use super::read::Read;
+use super::{Prepared, TurnError, Turns};
+use crate::config::EventKind;
+use crate::context::budget::Budget;
+use crate::context::placement::{Note, Scene};
+use crate::context::{Delta, Place, Role, Step};
+use crate::json::Rope;
+use crate::session::conversation::{ConversationLayout, Said, State};
+use crate::session::ledger::{Entry, What};
+use crate::session::placing::Scenery;
+use crate::session::prefix::{Piece, Prefix};
+use crate::telemetry::names;
+use jiff::Timestamp;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
+
+impl Turns {
+    /// The request of a turn, ready to go up.
+    pub(super) async fn send(self: &Arc<Self>, read: Read, identity: Identity) -> Result<Prepared, TurnError> {
+        let slots = self.slots(&identity.record);
+        let (scene, entry, fresh) = {
+            let scenery = self.scenery(&read, &identity, &slots);
+            let mut state = identity.live.state.lock();
+            let entry = self.late_baseline(&scenery, &mut state);
+            let fresh = entry.is_some() || state.record.tip != Some(identity.chain.end());
+            if let Some(turn) = &mut state.record.turn {
+                turn.requests += 1;
+            }
+            (scenery.scene(&state), entry, fresh)
+        };
+        if needs_history(&read, &identity, &scene) {
+            return Err(TurnError::ThreadUnsupported);
+        }
+        measure(&read, &identity, &scene);
+        match entry {
+            Some(entry) => self.record(&identity, vec![entry]).await,
+            None if fresh => self.record_later(&identity),
+            None => {}
+        }
+        self.sessions.records.touch(&identity.key, Timestamp::now()).await;
+        let said = self.said_before(&read);
+        let body = lower(&read, scene);
+        Ok(Prepared::Send { body, follow: Box::new(Follow::new(self.clone(), read, identity, said)) })
+    }
+
+    /// A request that is no turn: what was placed before stands in it again, nothing new does.
+    pub(super) async fn replay(&self, read: Read) -> Result<Prepared, TurnError> {
+        let Some(identity) = self.recognize(&read).await? else { return Ok(Prepared::Relay) };
+        let slots = self.slots(&identity.record);
+        let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
+        Ok(lower(&read, scene).map_or(Prepared::Relay, |body| Prepared::Changed { body, session: Some(identity.key.id) }))
+    }
+
+    /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.
+    fn late_baseline(&self, scenery: &Scenery<'_>, state: &mut State) -> Option<Entry> {
+        let mut cuts = Vec::new();
+        let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
+        let entry = scenery.set_baseline(state, &mut budget, &mut cuts);
+        log_cuts(&cuts, scenery.budget);
+        entry
+    }
+
+    /// Stores the node of this request beside the traffic: a crash before that only makes the next request match an
+    /// earlier node.
+    fn record_later(self: &Arc<Self>, identity: &Identity) {
+        let change = crate::session::conversation::Change { nodes: identity.new_nodes(), ..Default::default() };
+        identity.set_tip(&mut identity.live.state.lock());
+        let (turns, live) = (self.clone(), identity.live.clone());
+        self.tasks.spawn(async move { turns.commit(&live, change).await });
+    }
+
+    /// What the model said earlier in this turn, as the request shows it.
+    fn said_before(&self, read: &Read) -> Said {
+        let mut said = Said::default();
+        if !self.pipeline.has(EventKind::SessionStop) && !self.pipeline.has(EventKind::SessionFail) {
+            return said;
+        }
+        let Step::Tool { item } = read.view.step else { return said };
+        let begin = read.view.items[..item].iter().rposition(|i| i.role() == Role::User && i.facts.prompt.is_some());
+        for index in begin.map_or(0, |b| b + 1)..item {
+            if read.view.items[index].role() == Role::Assistant {
+                let (text, calls) = read.dialect().said(&read.doc, &read.view, index);
+                said.text.push_str(&text);
+                said.calls.extend(calls);
+            }
+        }
+        said
+    }
+}
+
+/// Whether something would have to stand in a history that only the provider has.
+fn needs_history(read: &Read, identity: &Identity, scene: &Scene) -> bool {
+    let continued = matches!(read.view.delta, Some(Delta::ThreadContinue(_)));
+    let state = identity.live.state.lock();
+    // A thread's system prompt must stay what it was: layout system changes it, and a thread that began elsewhere has none of ours.
+    continued && !scene.system.is_empty() && (state.record.layout == ConversationLayout::System || identity.new)
+}
+
+/// The edited body; `None` when nothing changes, or the dialect has no place for it.
+pub(super) fn lower(read: &Read, scene: Scene) -> Option<Rope> {
+    let places: Vec<Place> = scene.places();
+    if places.is_empty() {
+        return None;
+    }
+    let lowered = read.dialect().lower(&read.doc, &read.view, &places);
+    let rope = match lowered {
+        Ok(splice) => splice.apply(read.doc.bytes()).map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    rope.inspect_err(|error| {
+        metrics::counter!(names::PLACEMENT_FAILED, "dialect" => read.endpoint().dialect.name()).increment(1);
+        tracing::warn!(dialect = read.endpoint().dialect.name(), error, "context could not be placed; the request goes up without it");
+    })
+    .ok()
+}
+
+/// Measures what of the request before is a prefix of this one, with and without what was placed.
+fn measure(read: &Read, identity: &Identity, scene: &Scene) {
+    let prefix = Prefix { pieces: pieces(read, identity, scene) };
+    let mut state = identity.live.state.lock();
+    if let Some(before) = &state.prefix {
+        let kept = prefix.kept(before);
+        metrics::counter!(names::PREFIX_CLIENT_BYTES).increment(kept.client);
+        metrics::counter!(names::PREFIX_KEPT_BYTES).increment(kept.sent);
+        if let Some(piece) = kept.broken_at {
+            for source in sources(&state, identity, piece, scene) {
+                metrics::counter!(names::CACHE_BREAKS, "hook" => source).increment(1);
+            }
+        }
+    }
+    state.prefix = Some(prefix);
+}
+
+/// Instructions and tools are one piece, since providers put them first; then each item.
+fn pieces(read: &Read, identity: &Identity, scene: &Scene) -> Vec<Piece> {
+    let shape = identity.live.state.lock().record.shape;
+    let texts = |texts: &[String]| texts.iter().fold(0, |hash: u64, t| hash.rotate_left(1) ^ xxh3_64(t.as_bytes()));
+    let system_len: usize = read.view.system.iter().map(|s| s.len()).sum();
+    let head = Piece { client: shape.system ^ shape.tools, placed: texts(&scene.system), len: length(system_len) };
+    let items = read.view.items.iter().enumerate().map(|(index, item)| {
+        let client = match item.facts.link {
+            Some(link) => u64::from_le_bytes(link.0[..8].try_into().unwrap_or_default()),
+            None => xxh3_64(read.doc.text(item.span).as_bytes()),
+        };
+        let notes = scene.notes.iter().filter(|n| n.item == index);
+        let placed = notes.fold(0, |hash: u64, Note { texts: t, .. }| hash.rotate_left(1) ^ texts(t));
+        Piece { client, placed, len: length(item.span.len()) }
+    });
+    std::iter::once(head).chain(items).collect()
+}
+
+fn length(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+/// The hooks whose text stands, or stood, at the piece where the prefix broke.
+fn sources(state: &State, identity: &Identity, piece: usize, scene: &Scene) -> Vec<String> {
+    let Some(item) = piece.checked_sub(1) else {
+        let hooks = state.record.baseline.iter().map(|t| t.source.clone());
+        return if scene.system.is_empty() { Vec::new() } else { hooks.collect() };
+    };
+    let at_item = state.ledger.entries().iter().filter(|(_, e)| identity.anchors.item(&e.anchor) == Some(item));
+    let texts = at_item.flat_map(|(_, e)| match &e.what {
+        What::Prompt { texts } | What::Note { texts } => texts.as_slice(),
+        What::Answered { .. } => &[],
+    });
+    texts.map(|t| t.source.clone()).collect()
+}

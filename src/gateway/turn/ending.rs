@@ -1,0 +1,92 @@
+//! What follows a turn: `session.stop` when it was completed and delivered, `session.fail` when it was not.
+use super::Turns;
+use super::occasion::{Occasion, Particulars, TurnEnd};
+use crate::config::EventKind;
+use crate::hooks::FireContext;
+use crate::session::barrier::Running;
+use bytes::Bytes;
+use http::HeaderMap;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A stop or fail that has to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ending {
+    /// Whose.
+    pub occasion: Occasion,
+    /// How.
+    pub turn: TurnEnd,
+    /// Why it failed; `None` for a stop.
+    pub reason: Option<String>,
+}
+
+impl Ending {
+    /// The event that it fires.
+    pub fn kind(&self) -> EventKind {
+        if self.reason.is_some() { EventKind::SessionFail } else { EventKind::SessionStop }
+    }
+
+    /// What makes it this ending: a regenerated answer to one prompt ends the turn once more.
+    fn identity(&self) -> String {
+        format!("{}/{}", self.turn.id, self.turn.message_id.as_deref().unwrap_or_default())
+    }
+
+    /// Its name in the store.
+    pub fn id(&self) -> String {
+        let key = &self.occasion.session;
+        crate::hooks::event_id(&[&key.tenant.0, &key.id, &key.agent, self.kind().name(), &self.identity()])
+    }
+}
+
+impl Turns {
+    /// Stores a stop before its turn's end is written to the client: a crash from here on runs it after the restart.
+    pub(super) async fn remember(self: Arc<Self>, ending: Ending) {
+        match serde_json::to_vec(&ending) {
+            Ok(payload) => {
+                if let Err(error) = self.sessions.records.put_pending(&ending.id(), Bytes::from(payload)).await {
+                    tracing::error!(%error, "a pending stop can't be stored; it runs unless the gateway dies before");
+                }
+            }
+            Err(error) => tracing::error!(%error, "a pending stop can't be written; it runs unless the gateway dies before"),
+        }
+    }
+
+    /// Runs the hooks and stores what they say; then the session's next prompt may go on.
+    pub(super) fn end(self: &Arc<Self>, ending: Ending, headers: Arc<HeaderMap>, running: Running) {
+        let turns = self.clone();
+        self.tasks.spawn(async move {
+            turns.run(&ending, &headers).await;
+            drop(running);
+        });
+    }
+
+    /// The hooks of one ending, without waiting or being waited for.
+    pub(super) async fn run(&self, ending: &Ending, headers: &HeaderMap) {
+        let kind = ending.kind();
+        let key = &ending.occasion.session;
+        if let Ok(Some(record)) = self.sessions.records.get(key).await {
+            let identity = ending.identity();
+            let reason = ending.reason.as_deref();
+            let particulars = Particulars { identity: &identity, turn: Some(&ending.turn), reason, ..Particulars::default() };
+            let event = ending.occasion.event(kind, &record, particulars);
+            let reports = self.pipeline.fire(kind, &event, FireContext { headers, deadline: None }).await;
+            self.apply(record, kind, &reports, |_| {}).await;
+        }
+        if kind == EventKind::SessionStop {
+            self.forget(&ending.id()).await;
+        }
+    }
+
+    /// A pending stop was run, or is void.
+    pub(super) async fn forget(&self, id: &str) {
+        if let Err(error) = self.sessions.records.take_pending(id).await {
+            tracing::error!(%error, "a pending stop can't be removed; it may run once more after a restart");
+        }
+    }
+
+    /// Waits until every hook that nobody waits for has ended.
+    pub async fn drained(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

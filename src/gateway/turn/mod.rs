@@ -1,0 +1,203 @@
+//! The phases of a request that goes to a model, one file per phase.
+//!
+//! ```text
+//! Turns::prepare   read ─► identify ─► opening ─► prompt ─► compose ─► Prepared
+//! Follow           the answer on its way down ─► ending (session.stop, session.fail)
+//! sweep            session.end, stops that a restart interrupted, retention
+//! ```
+
+mod compose;
+mod ending;
+mod follow;
+mod identify;
+mod occasion;
+mod opening;
+mod owner;
+mod prompt;
+mod read;
+mod scenery;
+mod stateless;
+mod sweep;
+mod watch;
+
+pub use follow::{Follow, Outcome};
+pub use read::Asked;
+pub use sweep::Sweeper;
+
+use crate::config::{Config, EventKind};
+use crate::dialect::{self, Reply};
+use crate::hooks::{HookReport, Pipeline};
+use crate::json::{Rope, ScanError};
+use crate::session::placing::SlotText;
+use crate::session::record::{SessionKey, SessionRecord};
+use crate::session::Sessions;
+use crate::session::key::KeyError;
+use bytes::Bytes;
+use std::sync::Arc;
+use tokio_util::task::TaskTracker;
+
+/// Runs the turns of all sessions.
+pub struct Turns {
+    config: Arc<Config>,
+    pipeline: Pipeline,
+    sessions: Sessions,
+    /// Names of persistent slots in the order in which they are placed.
+    slot_order: Vec<String>,
+    /// Stop and fail hooks that nobody waits for; a drain does.
+    tasks: TaskTracker,
+}
+
+/// What becomes of a request.
+pub enum Prepared {
+    /// It goes up as it came.
+    Relay,
+    /// It goes up changed, and is no turn: what was placed before stands in it again, or constant texts do.
+    Changed {
+        /// The body.
+        body: Rope,
+        /// The session's id, if it belongs to one.
+        session: Option<String>,
+    },
+    /// It goes up with what hooks placed, and its answer is followed.
+    Send {
+        /// The body; `None`: as it came, also in its encoding.
+        body: Option<Rope>,
+        /// What follows the answer.
+        follow: Box<Follow>,
+    },
+    /// The gateway answers.
+    Reply {
+        /// The body.
+        body: Bytes,
+        /// Its type.
+        content_type: &'static str,
+        /// The session's id.
+        session: String,
+    },
+}
+
+/// Why a request can't be prepared.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnError {
+    /// The body is not what it should be; the client is told.
+    #[error(transparent)]
+    Body(#[from] ScanError),
+    /// The session's id is none.
+    #[error(transparent)]
+    Session(#[from] KeyError),
+    /// The provider holds the history that something would have to be placed in; the client sends all of it instead.
+    #[error("this thread can't be continued here; send the full conversation without `thread`")]
+    ThreadUnsupported,
+}
+
+impl Turns {
+    /// For this configuration and pipeline.
+    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Arc<Self> {
+        let mut slot_order: Vec<String> = Vec::new();
+        for hook in &config.hooks {
+            if !slot_order.contains(&hook.slot) {
+                slot_order.push(hook.slot.clone());
+            }
+        }
+        Arc::new(Self { config, pipeline, sessions, slot_order, tasks: TaskTracker::new() })
+    }
+
+    /// Whether any hook is configured; without one nothing is looked into.
+    pub fn is_idle(&self) -> bool {
+        self.config.hooks.is_empty()
+    }
+
+    /// The sessions, for the admin API.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Prepares one request: everything between its body and the upstream.
+    ///
+    /// # Errors
+    /// [`TurnError`] when the client has to be told; whatever hooks or the store do wrong is no error of the request.
+    pub async fn prepare(self: &Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
+        let Some(read) = self.read(asked)? else { return Ok(Prepared::Relay) };
+        if !read.is_turn() {
+            return self.replay(read).await;
+        }
+        let Some(mut identity) = self.identify(&read).await? else { return Ok(self.stateless(&read)) };
+        let reply = match self.open(&read, &mut identity).await {
+            Some(reply) => Some(reply),
+            None => self.submit(&read, &mut identity).await,
+        };
+        match reply {
+            Some(text) => Ok(self.reply(&read, &identity.key, text)),
+            None => self.send(read, identity).await,
+        }
+    }
+
+    fn reply(&self, read: &read::Read, key: &SessionKey, text: String) -> Prepared {
+        let dialect = dialect::of(read.endpoint().dialect);
+        let reply = Reply {
+            text,
+            model: read.view.model.clone().unwrap_or_default(),
+            id: read.asked.request_id.clone(),
+            created: u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default(),
+        };
+        Prepared::Reply {
+            body: dialect.reply(&reply, read.view.form),
+            content_type: dialect.content_type(read.view.form),
+            session: key.id.clone(),
+        }
+    }
+
+    /// The session's slots in the order in which they are placed: that of the hooks that own them, then by name.
+    fn slots(&self, record: &SessionRecord) -> Vec<SlotText> {
+        let text = |name: &String| {
+            let slot = record.slots.get(name)?;
+            Some(SlotText { slot: name.clone(), text: slot.text.clone(), by: slot.by.clone() })
+        };
+        let owned = self.slot_order.iter().filter_map(text);
+        let others = record.slots.keys().filter(|name| !self.slot_order.contains(name)).filter_map(text);
+        owned.chain(others).filter(|slot| !slot.text.trim().is_empty()).collect()
+    }
+
+    /// Stores what hooks said about their slots, and in the same write what `also` sets. Hooks that share a slot and speak on
+    /// the same event are joined. The record as it is afterwards.
+    async fn apply(
+        &self,
+        before: Arc<SessionRecord>,
+        kind: EventKind,
+        reports: &[HookReport],
+        also: impl Fn(&mut SessionRecord),
+    ) -> Arc<SessionRecord> {
+        let change = |record: &mut SessionRecord| {
+            let unchanged = record.clone();
+            self.set_slots(record, reports);
+            also(record);
+            *record != unchanged
+        };
+        self.sessions.records.update(&before.key, change).await.unwrap_or_else(|error| {
+            tracing::error!(session = %before.key, event = kind.name(), %error, "what hooks said can't be stored");
+            before
+        })
+    }
+
+    fn set_slots(&self, record: &mut SessionRecord, reports: &[HookReport]) {
+        let now = jiff::Timestamp::now();
+        let mut written: Vec<&str> = Vec::new();
+        for HookReport { hook, slot, outcome, .. } in reports {
+            if outcome.clear_context {
+                record.clear_slot(slot);
+            }
+            if outcome.context.is_empty() {
+                continue;
+            }
+            let text = outcome.context.join("\n\n");
+            let text = match record.slots.get(&**slot) {
+                Some(earlier) if written.contains(&&**slot) => format!("{}\n\n{text}", earlier.text),
+                _ => text,
+            };
+            written.push(slot);
+            if let Err(error) = record.set_slot(slot, &text, hook, now, self.config.limits.outcome_text) {
+                tracing::warn!(hook = &**hook, "context of hook {hook:?} was left out: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What all events of one turn have in common, and the events made of it.
+use crate::context::{Answer, Call, Finish, Usage};
+use crate::dialect::NeutralRequest;
+use crate::config::EventKind;
+use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, TurnInfo, VERSION};
+use crate::hooks::{event_id, model};
+use crate::session::record::{ModelSeen, SessionKey, SessionRecord, Source};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Whose turn it is, what was asked, and of whom. Stored with a stop that is not run yet, so that it can run after a
+/// restart.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Occasion {
+    /// The session.
+    pub session: SessionKey,
+    /// The parent agent.
+    pub parent: Option<String>,
+    /// The workspace.
+    pub project: Option<String>,
+    /// Why the session's activation began.
+    pub source: Source,
+    /// Counts the activations of the session.
+    pub activation: u64,
+    /// RFC 3339.
+    pub started_at: String,
+    /// Ordinal of the turn in the session.
+    pub turn: u64,
+    /// Whether this request opened the session.
+    pub new: bool,
+    /// Which model is asked, and where.
+    pub model: ModelSeen,
+    /// The user's words.
+    pub prompt: Option<String>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TurnEnd {
+    /// Stable over retries.
+    pub id: String,
+    /// The last answer's id.
+    pub message_id: Option<String>,
+    /// The whole turn's text.
+    pub text: String,
+    /// The whole turn's calls.
+    pub calls: Vec<Call>,
+    /// Neutral.
+    pub finish: Finish,
+    /// The provider's.
+    pub native_finish: Option<String>,
+    /// Input of the last request, output of all.
+    pub usage: Usage,
+}
+
+impl TurnEnd {
+    /// From the last answer of the turn; the caller adds what was said before it.
+    pub fn of(id: &str, answer: &Answer) -> Self {
+        Self {
+            id: id.to_owned(),
+            message_id: answer.id.clone(),
+            text: answer.text.clone(),
+            calls: answer.calls.clone(),
+            finish: answer.finish,
+            native_finish: answer.native_finish.clone(),
+            usage: answer.usage,
+        }
+    }
+
+    fn info(&self) -> TurnInfo {
+        TurnInfo {
+            id: self.id.clone(),
+            message_id: self.message_id.clone(),
+            text: self.text.clone(),
+            tool_calls: self.calls.clone(),
+            finish_reason: self.finish,
+            native_finish_reason: self.native_finish.clone(),
+            usage: self.usage,
+            legs: 1,
+            continuing: false,
+            attempt: 1,
+        }
+    }
+}
+
+/// What an event says beside its [`Occasion`].
+#[derive(Debug, Default)]
+pub struct Particulars<'a> {
+    /// What makes it this event and no other: the turn's id, the activation.
+    pub identity: &'a str,
+    /// The request in neutral words, if a hook wants it.
+    pub request: Option<Arc<NeutralRequest>>,
+    /// On stop and fail.
+    pub turn: Option<&'a TurnEnd>,
+    /// On fail and end.
+    pub reason: Option<&'a str>,
+}
+
+impl Occasion {
+    /// Of a session that ends: what its record tells of its last turn.
+    pub fn of_record(record: &SessionRecord) -> Self {
+        Self {
+            session: record.key.clone(),
+            parent: record.parent.clone(),
+            project: record.project.clone(),
+            source: record.source,
+            activation: record.activation,
+            started_at: record.started_at.to_string(),
+            turn: record.turns,
+            new: false,
+            model: record.model.clone().unwrap_or_default(),
+            prompt: None,
+        }
+    }
+
+    /// The event for the hooks that listen to `kind`; `record` tells what the slots hold now.
+    pub fn event(&self, kind: EventKind, record: &SessionRecord, particulars: Particulars<'_>) -> Event {
+        let key = &self.session;
+        Event {
+            v: VERSION,
+            event: kind.name(),
+            event_id: event_id(&[&key.tenant.0, &key.id, &key.agent, kind.name(), particulars.identity]),
+            hook: String::new(),
+            session: SessionInfo {
+                id: key.id.clone(),
+                agent: key.agent.clone(),
+                parent: self.parent.clone(),
+                project: self.project.clone(),
+                tenant: key.tenant.0.clone(),
+                turn: self.turn,
+                source: self.source.name().to_owned(),
+                started_at: self.started_at.clone(),
+                new: self.new,
+            },
+            model: ModelInfo {
+                requested: self.model.requested.clone(),
+                resolved: self.model.resolved.clone(),
+                family: model::family(&self.model.resolved),
+                dialect: self.model.dialect.name(),
+                upstream: self.model.upstream.clone(),
+            },
+            persistent: slots(record),
+            prompt: self.prompt.clone().map(|text| PromptInfo { text }),
+            request: particulars.request,
+            turn: particulars.turn.map(TurnEnd::info),
+            reason: particulars.reason.map(str::to_owned),
+        }
+    }
+}
+
+fn slots(record: &SessionRecord) -> BTreeMap<String, String> {
+    record.slots.iter().map(|(name, slot)| (name.clone(), slot.text.clone())).collect()
+}

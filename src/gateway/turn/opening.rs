@@ -1,0 +1,36 @@
+//! `session.start`: once per activation of a session key, and once per compaction.
+use super::Turns;
+use super::identify::Identity;
+use super::occasion::Particulars;
+use super::read::Read;
+use crate::config::EventKind;
+use crate::hooks::{FireContext, HookReport};
+
+impl Turns {
+    /// Runs the hooks of a session that begins, resumes or was compacted. Other requests of the session wait meanwhile.
+    /// Returns the gateway's answer when a hook refuses the request.
+    pub(super) async fn open(&self, read: &Read, identity: &mut Identity) -> Option<String> {
+        let _others_wait = identity.opening.take()?;
+        let kind = EventKind::SessionStart;
+        let activation = identity.record.activation.to_string();
+        let request = self.neutral(read, kind);
+        let particulars = Particulars { identity: &activation, request, ..Particulars::default() };
+        let event = self.occasion(read, identity).event(kind, &identity.record, particulars);
+        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+        let reports = self.pipeline.fire(kind, &event, context).await;
+        if let Some(text) = refusal(&reports) {
+            return Some(text);
+        }
+        identity.record = self.apply(identity.record.clone(), kind, &reports, |record| record.started = true).await;
+        None
+    }
+}
+
+/// What the client reads instead of an answer: the first refusal in config order, else the first answer that a hook gave.
+pub(super) fn refusal(reports: &[HookReport]) -> Option<String> {
+    let blocked = reports.iter().find_map(|report| match &report.outcome.block {
+        Some(reason) => Some(reason.clone()),
+        None => report.blocks().then(|| format!("This request was stopped: the check {:?} could not be made.", report.hook)),
+    });
+    blocked.or_else(|| reports.iter().find_map(|report| report.outcome.respond.clone()))
+}

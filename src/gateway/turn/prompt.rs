@@ -1,0 +1,164 @@
+//! `prompt.submit`: once per user prompt, however many requests it takes to answer it.
+use super::Turns;
+use super::identify::Identity;
+use super::occasion::Particulars;
+use super::opening::refusal;
+use super::read::Read;
+use crate::config::EventKind;
+use crate::context::budget::Budget;
+use crate::context::digest::NormalForm;
+use crate::context::{Digest, Step};
+use crate::hooks::{FireContext, HookReport};
+use crate::session::anchor::Anchor;
+use crate::session::conversation::{Change, ConversationLayout, State, Turn};
+use crate::session::ledger::{Entry, What};
+use crate::session::placing::Cut;
+use crate::session::record::SessionRecord;
+
+impl Turns {
+    /// Runs the hooks of a new prompt and records what they gave before anything goes up. Returns the gateway's answer when
+    /// a hook refuses the prompt, or refused it before.
+    pub(super) async fn submit(&self, read: &Read, identity: &mut Identity) -> Option<String> {
+        let Step::Prompt { item } = read.view.step else { return None };
+        let anchor = identity.anchors.at(item)?.clone();
+        let turn = turn_id(identity, item, &anchor);
+        if let Some(known) = handled(&mut identity.live.state.lock(), &anchor, &turn) {
+            return known.reply;
+        }
+        let live = identity.live.clone();
+        let _gate = live.gate.lock().await;
+        // A retry that waited here finds what the first one stored.
+        if let Some(known) = handled(&mut live.state.lock(), &anchor, &turn) {
+            return known.reply;
+        }
+        self.wait_for_stops(read, identity).await;
+        self.begin_turn(read, identity, item, turn.clone()).await;
+        let reports = self.fire_submit(read, identity, &turn).await;
+        let refused = refusal(&reports);
+        let (entries, cuts) = match &refused {
+            Some(reply) => (vec![Entry { anchor, what: answered(reply) }], Vec::new()),
+            None => self.place_prompt(read, identity, anchor, &reports),
+        };
+        log_cuts(&cuts, self.config.lifecycle.max_injected_context_chars);
+        self.record(identity, entries).await;
+        refused
+    }
+
+    /// Stop before next prompt, bounded by the deadline that all hooks of this request share.
+    async fn wait_for_stops(&self, read: &Read, identity: &mut Identity) {
+        let passed = self.sessions.barrier.passed(&identity.key);
+        if tokio::time::timeout_at(read.deadline, passed).await.is_err() {
+            tracing::warn!(session = identity.key.id, "a stop hook still runs; the next prompt does not wait longer");
+        }
+    }
+
+    /// Counts the turn and makes it the running one.
+    async fn begin_turn(&self, read: &Read, identity: &mut Identity, item: usize, id: String) {
+        let model = self.model(read);
+        let count = |record: &mut SessionRecord| {
+            record.turns += 1;
+            record.model = Some(model.clone());
+            true
+        };
+        match self.sessions.records.update(&identity.key, count).await {
+            Ok(record) => identity.record = record,
+            Err(error) => tracing::error!(session = %identity.key, %error, "a turn can't be counted"),
+        }
+        let (number, prompt) = (identity.record.turns, self.prompt_text(read, item));
+        tracing::debug!(session = identity.key.id, turn = number, "new prompt");
+        identity.live.state.lock().record.turn = Some(Turn { id, number, prompt, ..Turn::default() });
+    }
+
+    async fn fire_submit(&self, read: &Read, identity: &Identity, turn: &str) -> Vec<HookReport> {
+        let kind = EventKind::PromptSubmit;
+        if !self.pipeline.has(kind) {
+            return Vec::new();
+        }
+        let particulars = Particulars { identity: turn, request: self.neutral(read, kind), ..Particulars::default() };
+        let event = self.occasion(read, identity).event(kind, &identity.record, particulars);
+        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+        self.pipeline.fire(kind, &event, context).await
+    }
+
+    fn place_prompt(&self, read: &Read, identity: &Identity, anchor: Anchor, reports: &[HookReport]) -> (Vec<Entry>, Vec<Cut>) {
+        let slots = self.slots(&identity.record);
+        let scenery = self.scenery(read, identity, &slots);
+        let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
+        let mut cuts = Vec::new();
+        let mut state = identity.live.state.lock();
+        if scenery.settle_retention(&mut state) {
+            tracing::warn!(
+                session = identity.key.id,
+                "injection.retain is `turn`, but this history is signed: text of earlier turns stays where it is"
+            );
+        }
+        let mut entries: Vec<Entry> = scenery.set_baseline(&mut state, &mut budget, &mut cuts).into_iter().collect();
+        let mut texts = scenery.updates(&mut state, &mut budget, &mut cuts);
+        if state.record.layout == ConversationLayout::System {
+            // The slots take their room first; what stands in the system prompt is built with the request.
+            scenery.persistent(&mut budget, &mut cuts);
+        }
+        let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|t| (r.hook.to_string(), t.clone())));
+        texts.extend(scenery.ephemeral(&state, given, &mut budget, &mut cuts));
+        entries.push(Entry { anchor, what: What::Prompt { texts } });
+        (entries, cuts)
+    }
+
+    /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
+    /// text that the model may not have seen, which is harmless; the reverse is not.
+    pub(super) async fn record(&self, identity: &Identity, entries: Vec<Entry>) {
+        let mut change = Change { nodes: identity.new_nodes(), ..Change::default() };
+        {
+            let mut state = identity.live.state.lock();
+            for entry in entries {
+                let (seq, dropped) = state.ledger.push(entry.clone());
+                change.entries.push((seq, entry));
+                change.dropped.extend(dropped);
+            }
+            identity.set_tip(&mut state);
+        }
+        self.commit(&identity.live, change).await;
+    }
+}
+
+struct Handled {
+    reply: Option<String>,
+}
+
+/// What is known of a prompt that was seen before; makes its turn the running one.
+fn handled(state: &mut State, anchor: &Anchor, turn: &str) -> Option<Handled> {
+    let reply = match state.ledger.prompt(anchor)? {
+        What::Answered { reply, .. } => Some(reply.clone()),
+        What::Prompt { .. } | What::Note { .. } => None,
+    };
+    if state.record.turn.as_ref().is_none_or(|t| t.id != turn) {
+        // A rewind to an earlier prompt: its turn runs again under its own id.
+        let number = state.record.turn.as_ref().map_or(1, |t| t.number);
+        state.record.turn = Some(Turn { id: turn.to_owned(), number, ..Turn::default() });
+    }
+    Some(Handled { reply })
+}
+
+/// Conversation, ordinal among prompts, normal form: the same for every request and retry of one prompt.
+fn turn_id(identity: &Identity, item: usize, anchor: &Anchor) -> String {
+    let ordinal = identity.anchors.prompts_before(item);
+    let digest = match anchor {
+        Anchor::Prompt { digest, .. } => *digest,
+        Anchor::Result { call } => Digest::of(&[call.as_bytes()]),
+    };
+    let id = Digest::of(&[identity.live.id.as_bytes(), &(ordinal as u64).to_le_bytes(), &digest.0]);
+    format!("turn_{id}")
+}
+
+fn answered(reply: &str) -> What {
+    let mut form = NormalForm::new();
+    form.text(reply);
+    What::Answered { reply: reply.to_owned(), answer: form.digest() }
+}
+
+pub(super) fn log_cuts(cuts: &[Cut], limit: usize) {
+    for Cut { source, partly } in cuts {
+        let what = if *partly { "truncated" } else { "left out" };
+        tracing::warn!(hook = source, "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})");
+    }
+}

@@ -1,0 +1,139 @@
+//! First phase: what the body says, in the dialect's and the client's terms.
+use super::{TurnError, Turns};
+use crate::context::{Operation, RequestView, Role, Step};
+use crate::dialect::{self, Dialect, Endpoint, Reading, ViewError};
+use crate::json::{Doc, raw};
+use crate::session::key::PathIds;
+use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
+use bytes::Bytes;
+use http::HeaderMap;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// A request as the edge hands it over.
+pub struct Asked {
+    /// What the path names.
+    pub endpoint: Endpoint,
+    /// The client's headers.
+    pub headers: Arc<HeaderMap>,
+    /// The query, for a credential in it.
+    pub query: Option<String>,
+    /// A session named in the base URL.
+    pub path_ids: Option<PathIds<'static>>,
+    /// The body, decoded.
+    pub body: Bytes,
+    /// The upstream's name.
+    pub upstream: String,
+    /// Whether the upstream caches prompts.
+    pub cached: bool,
+    /// The gateway's request id.
+    pub request_id: String,
+}
+
+/// A request that was read.
+pub struct Read {
+    /// As handed over.
+    pub asked: Asked,
+    /// Its body.
+    pub doc: Doc,
+    /// What it says.
+    pub view: RequestView,
+    /// The client.
+    pub profile: Arc<Profile>,
+    /// What it is.
+    pub kind: RequestKind,
+    /// When all hooks before it goes up must be done.
+    pub deadline: Instant,
+}
+
+impl Read {
+    /// What the path names.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.asked.endpoint
+    }
+
+    /// The dialect's code.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        dialect::of(self.asked.endpoint.dialect)
+    }
+
+    /// Whether it belongs to a turn of the user's.
+    pub fn is_turn(&self) -> bool {
+        self.kind == RequestKind::Turn
+    }
+
+    /// What a profile is told of it.
+    pub fn facts(&self) -> RequestFacts<'_> {
+        let view = &self.view;
+        RequestFacts {
+            headers: &self.asked.headers,
+            model: view.model.as_deref(),
+            has_tools: view.has_tools,
+            max_tokens: view.max_tokens,
+            structured: view.structured,
+            items: view.items.len(),
+            tail_marked: view.items.last().is_some_and(|item| item.facts.markers > 0),
+            compaction_item: view.items.iter().any(|item| item.facts.compaction),
+            texts: self,
+        }
+    }
+
+    /// The user's words of one item, each block for itself, reminders included.
+    fn blocks(&self, item: usize) -> Vec<Cow<'_, str>> {
+        let every = Reading { is_reminder: &|_| false, cache: &dialect::NoCache };
+        vec![Cow::Owned(self.dialect().prompt_text(&self.doc, &self.view, item, &every))]
+    }
+}
+
+impl Texts for Read {
+    fn system(&self) -> Vec<Cow<'_, str>> {
+        self.view.system.iter().filter_map(|span| raw::string(self.doc.text(*span))).collect()
+    }
+
+    fn first_user(&self) -> Vec<Cow<'_, str>> {
+        let first = self.view.items.iter().position(|item| item.role() == Role::User);
+        first.map(|item| self.blocks(item)).unwrap_or_default()
+    }
+
+    fn last_user(&self) -> Vec<Cow<'_, str>> {
+        match self.view.step {
+            Step::Prompt { item } => self.blocks(item),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Turns {
+    /// Reads a body; `None` when it is none that hooks have to do with.
+    pub(super) fn read(&self, asked: Asked) -> Result<Option<Read>, TurnError> {
+        let deadline = Instant::now() + self.config.lifecycle.request_deadline;
+        let doc = Doc::parse(asked.body.clone())?;
+        if asked.endpoint.operation != Operation::Generate {
+            return Ok(None);
+        }
+        let profile = self.sessions.profiles.of(&asked.headers);
+        let dialect = dialect::of(asked.endpoint.dialect);
+        let cache = self.sessions.facts.of(asked.endpoint.dialect, &profile.name);
+        let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
+        let view = match dialect.view(&doc, &asked.endpoint, &reading) {
+            Ok(view) => view,
+            Err(ViewError::Scan(error)) => return Err(error.into()),
+            Err(error @ ViewError::Shape { .. }) => {
+                // The provider knows best what to say about it.
+                tracing::debug!(dialect = asked.endpoint.dialect.name(), %error, "body relayed unread");
+                return Ok(None);
+            }
+        };
+        let mut read = Read { asked, doc, view, profile, kind: RequestKind::Turn, deadline };
+        read.kind = read.profile.kind(&read.facts());
+        Ok(Some(read))
+    }
+
+    /// The user's words of one item, without the client's reminders.
+    pub(super) fn prompt_text(&self, read: &Read, item: usize) -> String {
+        let cache = self.sessions.facts.of(read.endpoint().dialect, &read.profile.name);
+        let reading = Reading { is_reminder: &|text| read.profile.is_reminder(text), cache: &cache };
+        read.dialect().prompt_text(&read.doc, &read.view, item, &reading)
+    }
+}

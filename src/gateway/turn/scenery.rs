@@ -1,0 +1,61 @@
+//! What the later phases take from a read and identified request.
+use super::Turns;
+use super::identify::{Identity, is_locked};
+use super::occasion::Occasion;
+use super::read::Read;
+use crate::config::EventKind;
+use crate::context::Step;
+use crate::dialect::NeutralRequest;
+use crate::session::placing::{Scenery, SlotText};
+use crate::session::profile::Texts;
+use crate::session::record::ModelSeen;
+use std::sync::Arc;
+
+impl Turns {
+    /// Which model is asked, and where.
+    pub(super) fn model(&self, read: &Read) -> ModelSeen {
+        let requested = read.view.model.clone().unwrap_or_default();
+        let resolved = self.config.aliases.get(&requested).unwrap_or(&requested).clone();
+        ModelSeen { requested, resolved, dialect: read.endpoint().dialect, upstream: read.asked.upstream.clone() }
+    }
+
+    /// What events of this request have in common.
+    pub(super) fn occasion(&self, read: &Read, identity: &Identity) -> Occasion {
+        let record = &identity.record;
+        let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
+        let prompt = match read.view.step {
+            Step::Prompt { item } => Some(self.prompt_text(read, item)),
+            _ => Some(turn.prompt).filter(|text| !text.is_empty()),
+        };
+        Occasion {
+            parent: identity.parent.clone().or_else(|| record.parent.clone()),
+            project: identity.project.clone().or_else(|| record.project.clone()),
+            turn: turn.number.max(1),
+            new: identity.new,
+            model: self.model(read),
+            prompt,
+            ..Occasion::of_record(record)
+        }
+    }
+
+    /// The request in neutral words, if a hook on `kind` wants it.
+    pub(super) fn neutral(&self, read: &Read, kind: EventKind) -> Option<Arc<NeutralRequest>> {
+        self.pipeline.wants_request(kind).then(|| Arc::new(read.dialect().neutral(&read.doc, &read.view)))
+    }
+
+    /// The request as the session room sees it when it decides what to place.
+    pub(super) fn scenery<'a>(&'a self, read: &'a Read, identity: &'a Identity, slots: &'a [SlotText]) -> Scenery<'a> {
+        let system = read.system();
+        let texts: Vec<&str> = system.iter().map(AsRef::as_ref).collect();
+        Scenery {
+            view: &read.view,
+            anchors: &identity.anchors,
+            slots,
+            locked: is_locked(read),
+            protected: read.profile.protected(&texts),
+            framed: self.config.injection.wrap,
+            retain: self.config.injection.retain,
+            budget: self.config.lifecycle.max_injected_context_chars,
+        }
+    }
+}

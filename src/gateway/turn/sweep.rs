@@ -1,0 +1,119 @@
+//! What happens to sessions that nobody speaks in: `session.end` after idle time, deletion after retention, and the stops
+//! that a restart interrupted.
+use super::Turns;
+use super::ending::Ending;
+use super::owner::scope_of;
+use super::occasion::{Occasion, Particulars};
+use crate::config::EventKind;
+use crate::hooks::FireContext;
+use crate::session::record::SessionKey;
+use http::HeaderMap;
+use jiff::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::MissedTickBehavior;
+
+/// Longest time between two sweeps: an end that is this late disturbs nobody.
+const MAX_INTERVAL: Duration = Duration::from_secs(10);
+/// Shortest: a sweep reads all records.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// Sweeps per idle time, so that an end is late by a small part of it.
+const SWEEPS_PER_IDLE_TIME: u32 = 4;
+
+/// `reason` of an end that nobody asked for.
+const IDLE: &str = "idle";
+
+/// Ends idle sessions and deletes old ones.
+pub struct Sweeper {
+    turns: Arc<Turns>,
+}
+
+impl Sweeper {
+    /// For the sessions of `turns`.
+    pub fn new(turns: Arc<Turns>) -> Self {
+        Self { turns }
+    }
+
+    /// Sweeps until it is dropped. Begins with the stops that were pending when the gateway went down.
+    pub async fn run(self) {
+        self.turns.recover().await;
+        let idle = self.turns.config.sessions.idle_end / SWEEPS_PER_IDLE_TIME;
+        let mut tick = tokio::time::interval(idle.clamp(MIN_INTERVAL, MAX_INTERVAL));
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tick.tick().await;
+            self.turns.sweep().await;
+        }
+    }
+}
+
+impl Turns {
+    async fn recover(self: &Arc<Self>) {
+        let pending = self.sessions.records.pending().await.unwrap_or_else(|error| {
+            tracing::error!(%error, "pending stops can't be read");
+            Vec::new()
+        });
+        for (id, payload) in pending {
+            match serde_json::from_slice::<Ending>(&payload) {
+                Ok(ending) => {
+                    tracing::info!(session = ending.occasion.session.id, "running a stop that a restart interrupted");
+                    let running = self.sessions.barrier.raise(&ending.occasion.session);
+                    self.end(ending, Arc::new(HeaderMap::new()), running);
+                }
+                Err(error) => {
+                    tracing::error!(%error, id, "a pending stop can't be read; it is dropped");
+                    self.forget(&id).await;
+                }
+            }
+        }
+    }
+
+    async fn sweep(&self) {
+        let (idle_end, retain) = (self.config.sessions.idle_end, self.config.sessions.retain);
+        match self.sessions.records.due(Timestamp::now(), idle_end, retain).await {
+            Ok(due) => {
+                for key in due.idle {
+                    self.end_session(&key, IDLE).await;
+                }
+                for key in due.expired {
+                    self.delete_session(&key).await;
+                }
+            }
+            Err(error) => tracing::error!(%error, "sessions can't be swept"),
+        }
+    }
+
+    /// Ends the activation of a session; false when there is none. What was stored stays until its retention is over, and
+    /// a session that speaks again is resumed.
+    pub async fn end_session(&self, key: &SessionKey, reason: &str) -> bool {
+        let _opening = self.sessions.opening.lock(scope_of(key)).await;
+        // Its last turn's stop comes first, so that the end sees what it stored.
+        self.sessions.barrier.passed(key).await;
+        let Ok(Some(record)) = self.sessions.records.get(key).await else { return false };
+        let spoke = reason == IDLE && self.sessions.records.idle_for(key, Timestamp::now()).await < self.config.sessions.idle_end;
+        if record.is_ended() || spoke {
+            return false;
+        }
+        let kind = EventKind::SessionEnd;
+        let activation = record.activation.to_string();
+        let event = Occasion::of_record(&record).event(
+            kind,
+            &record,
+            Particulars { identity: &activation, reason: Some(reason), ..Particulars::default() },
+        );
+        let reports = self.pipeline.fire(kind, &event, FireContext { headers: &HeaderMap::new(), deadline: None }).await;
+        self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
+        tracing::info!(session = key.id, agent = key.agent, reason, "session ended");
+        true
+    }
+
+    /// Deletes a session with all that belongs to it.
+    pub async fn delete_session(&self, key: &SessionKey) {
+        if let Err(error) = self.sessions.conversations.forget(key).await {
+            self.sessions.records.report(&error);
+        }
+        if let Err(error) = self.sessions.records.delete(key).await {
+            tracing::error!(session = %key, %error, "a session can't be deleted");
+        }
+    }
+}

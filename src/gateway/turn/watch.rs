@@ -1,0 +1,152 @@
+//! Reads an answer while it passes: decodes a copy where it is compressed, frames it, feeds the dialect's reader.
+use crate::context::{Answer, AnswerForm};
+use crate::dialect::{AnswerReader, Dialect};
+use crate::json::array_stream::ArrayFramer;
+use crate::sse::Framer;
+use std::io::Write;
+
+/// Longest JSON answer that is read, in bytes: four times what the longest output (128k tokens) takes as text.
+const MAX_BODY: usize = 32 << 20;
+/// Compressed bytes that are decoded at once: at the worst ratio of the codecs (about 1:1000) this is one MiB of output
+/// before the next look.
+const DECODE_STEP: usize = 1024;
+
+/// Watches one answer.
+pub struct Watch {
+    decoder: Option<Decoder>,
+    source: Source,
+    reader: Box<dyn AnswerReader>,
+    /// Something was not seen: a frame or a body beyond its limit, or bytes that do not decode.
+    blind: bool,
+}
+
+enum Source {
+    Sse(Framer),
+    Array(ArrayFramer),
+    Body(Vec<u8>),
+}
+
+impl Watch {
+    /// For an answer of this `form`; `encoding` is the response's content-encoding. `None` when the encoding is one that
+    /// can't be decoded: nothing is then known of the answer.
+    pub fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
+        let decoder = match encoding.map(str::trim) {
+            None | Some("" | "identity") => None,
+            Some(name) => Some(Decoder::new(name)?),
+        };
+        let source = match form {
+            AnswerForm::Sse => Source::Sse(Framer::new()),
+            AnswerForm::JsonArray => Source::Array(ArrayFramer::new()),
+            AnswerForm::Json => Source::Body(Vec::new()),
+        };
+        Some(Self { decoder, source, reader: dialect.reader(form), blind: false })
+    }
+
+    /// The next bytes as they came.
+    pub fn push(&mut self, chunk: &[u8]) {
+        let Some(mut decoder) = self.decoder.take() else { return self.plain(chunk) };
+        for step in chunk.chunks(DECODE_STEP) {
+            match decoder.push(step) {
+                Ok(plain) => self.plain(&plain),
+                Err(_) => {
+                    self.blind = true;
+                    return;
+                }
+            }
+        }
+        self.decoder = Some(decoder);
+    }
+
+    fn plain(&mut self, bytes: &[u8]) {
+        if self.blind {
+            return;
+        }
+        let reader = &mut self.reader;
+        match &mut self.source {
+            Source::Sse(framer) => {
+                framer.push(bytes, |frame| reader.event(frame.event, &frame.data));
+                self.blind |= framer.overflowed();
+            }
+            Source::Array(framer) => {
+                framer.push(bytes, |element| reader.event(None, element));
+                self.blind |= framer.overflowed();
+            }
+            Source::Body(body) => match body.len() + bytes.len() > MAX_BODY {
+                true => self.blind = true,
+                false => body.extend_from_slice(bytes),
+            },
+        }
+    }
+
+    /// Whether all of the answer has been seen.
+    pub fn is_terminal(&self) -> bool {
+        !self.blind && self.reader.is_terminal()
+    }
+
+    /// Whether the bytes so far end with a whole frame: an error event may follow at once.
+    pub fn is_between_frames(&self) -> bool {
+        match &self.source {
+            Source::Sse(framer) => self.decoder.is_none() && framer.is_between_frames(),
+            Source::Array(_) | Source::Body(_) => false,
+        }
+    }
+
+    /// The answer, when no more bytes come. `None` when something of it was not seen, so that nothing true can be said.
+    pub fn finish(&mut self) -> Option<Answer> {
+        let reader = &mut self.reader;
+        match &mut self.source {
+            Source::Sse(framer) => framer.finish(|frame| reader.event(frame.event, &frame.data)),
+            Source::Array(framer) => framer.finish(|element| reader.event(None, element)),
+            Source::Body(body) => reader.body(&std::mem::take(body)),
+        }
+        (!self.blind).then(|| self.reader.finish())
+    }
+}
+
+/// A streaming decoder for one content coding.
+enum Decoder {
+    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
+    Zlib(flate2::write::ZlibDecoder<Vec<u8>>),
+    Brotli(Box<brotli::DecompressorWriter<Vec<u8>>>),
+    Zstd(zstd::stream::write::Decoder<'static, Vec<u8>>),
+}
+
+/// Brotli's own buffer; output that is ready is written through at each flush.
+const BROTLI_BUFFER: usize = 4096;
+
+impl Decoder {
+    fn new(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new()))),
+            "deflate" => Some(Self::Zlib(flate2::write::ZlibDecoder::new(Vec::new()))),
+            "br" => Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(Vec::new(), BROTLI_BUFFER)))),
+            "zstd" => zstd::stream::write::Decoder::new(Vec::new()).ok().map(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> std::io::Result<Vec<u8>> {
+        fn through<W: Write>(writer: &mut W, bytes: &[u8]) -> std::io::Result<()> {
+            writer.write_all(bytes)?;
+            writer.flush()
+        }
+        Ok(std::mem::take(match self {
+            Self::Gzip(d) => {
+                through(d, bytes)?;
+                d.get_mut()
+            }
+            Self::Zlib(d) => {
+                through(d, bytes)?;
+                d.get_mut()
+            }
+            Self::Brotli(d) => {
+                through(d.as_mut(), bytes)?;
+                d.get_mut()
+            }
+            Self::Zstd(d) => {
+                through(d, bytes)?;
+                d.get_mut()
+            }
+        }))
+    }
+}

@@ -1,0 +1,93 @@
+//! The digest chain over a history: what tells conversations apart.
+//!
+//! Every message in normal form is a link; a node stands for all of the history up to its link. Two requests whose
+//! chains share a node begin with the same history, whoever sent them.
+use crate::context::{Delta, Digest, RequestView, Role};
+
+/// The history of one request up to one item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    /// The item that it ends with.
+    pub item: usize,
+    /// All up to there.
+    pub digest: Digest,
+    /// The model answered here, so a request has ended with exactly this history.
+    pub answered: bool,
+}
+
+/// The chain of one request. Items that leave no trace have no node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chain {
+    root: Digest,
+    nodes: Vec<Node>,
+    /// Digest of the first link: a compacted history begins with another one.
+    first: Option<Digest>,
+}
+
+impl Chain {
+    /// The chain of `view` for the owner that `scope` names (tenant, session, agent): equal histories of two owners never
+    /// share a node.
+    pub fn new(scope: Digest, view: &RequestView) -> Self {
+        // A delta continues what the provider holds, so its chain begins there and not at nothing.
+        let root = match &view.delta {
+            Some(delta) => delta_node(scope, delta).unwrap_or(scope),
+            None => scope,
+        };
+        let mut at = root;
+        let mut nodes: Vec<Node> = Vec::with_capacity(view.items.len());
+        let mut first = None;
+        for (index, item) in view.items.iter().enumerate() {
+            let Some(link) = item.facts.link else { continue };
+            if item.role() == Role::Assistant
+                && let Some(before) = nodes.last_mut()
+            {
+                before.answered = true;
+            }
+            first.get_or_insert(link);
+            at = at.then(link);
+            nodes.push(Node { item: index, digest: at, answered: false });
+        }
+        Self { root, nodes, first }
+    }
+
+    /// Where the chain begins: the owner, or the answer that a delta continues.
+    pub fn root(&self) -> Digest {
+        self.root
+    }
+
+    /// The nodes, shortest history first.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The whole request.
+    pub fn end(&self) -> Digest {
+        self.nodes.last().map_or(self.root, |n| n.digest)
+    }
+
+    /// The first link.
+    pub fn first(&self) -> Option<Digest> {
+        self.first
+    }
+
+    /// Whether an answer begins a new item of the history. A trailing assistant item (a paused turn sent again) is continued
+    /// by its answer instead, so its node can't be told from the answer alone.
+    pub fn is_open(&self, view: &RequestView) -> bool {
+        view.items.last().is_none_or(|i| i.role() != Role::Assistant)
+    }
+}
+
+/// The node of a delta's starting point: known once the answer or the conversation with this id went by.
+pub fn delta_node(scope: Digest, delta: &Delta) -> Option<Digest> {
+    let (kind, id): (&[u8], &str) = match delta {
+        Delta::PreviousResponse(id) | Delta::ThreadContinue(id) => (b"answer", id),
+        Delta::Conversation(id) => (b"conversation", id),
+        Delta::ThreadCreate => return None,
+    };
+    Some(scope.then(Digest::of(&[kind, id.as_bytes()])))
+}
+
+/// The node of an answer by its id, for deltas that will name it.
+pub fn answer_node(scope: Digest, id: &str) -> Digest {
+    scope.then(Digest::of(&[b"answer", id.as_bytes()]))
+}

@@ -1,0 +1,184 @@
+//! A conversation: one history under a session, its layout, its baseline and its running turn.
+//!
+//! A session key can carry several: sub-agents that share a URL, a memory-extraction agent, a fork after a rewind.
+use super::ledger::{Entry, Ledger};
+use super::prefix::Prefix;
+use super::record::SessionKey;
+use crate::context::placement::Placed;
+use crate::context::{Call, Digest};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the stored form.
+pub const VERSION: u32 = 1;
+
+/// Where text goes in this conversation; decided once, from its first request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConversationLayout {
+    /// System prompt rebuilt for every turn.
+    System,
+    /// Append-only.
+    Stable,
+}
+
+/// What tells two agents with one history apart: both their instructions and their tools differ. Either alone changes
+/// in the life of one agent (a date in the system prompt, a tool that was loaded later).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Shape {
+    /// Hash of the instructions as written.
+    pub system: u64,
+    /// Hash of the tools as written.
+    pub tools: u64,
+}
+
+impl Shape {
+    /// Whether `other` is another agent.
+    pub fn is_other_agent(self, other: Self) -> bool {
+        self.system != other.system && self.tools != other.tools
+    }
+}
+
+/// The running or last turn.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Turn {
+    /// Stable over retries: conversation, ordinal and normal form of the prompt.
+    pub id: String,
+    /// Ordinal within the session, from 1.
+    pub number: u64,
+    /// Ended by itself and delivered.
+    pub done: bool,
+    /// `session.fail` was fired for it.
+    pub failed: bool,
+    /// The user's words.
+    pub prompt: String,
+    /// Model-facing requests so far.
+    pub requests: u32,
+    /// Output tokens over all its requests.
+    pub output: u64,
+    /// What was said in requests whose history the provider holds; elsewhere the request itself shows it.
+    pub said: Said,
+}
+
+/// Text and calls of a turn's earlier answers.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Said {
+    /// The text, answers joined.
+    pub text: String,
+    /// The calls in order.
+    pub calls: Vec<Call>,
+}
+
+/// A conversation as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Conversation {
+    /// [`VERSION`].
+    pub v: u32,
+    /// Unique.
+    pub id: String,
+    /// Where text goes.
+    pub layout: ConversationLayout,
+    /// Digest of its first link; a compacted history begins with another one.
+    pub first: Option<Digest>,
+    /// Whose it is.
+    pub shape: Shape,
+    /// Ephemeral text stays where it was placed; once so, always so.
+    pub keep_history: bool,
+    /// Persistent text behind the client's instructions, frozen with the first request.
+    pub baseline: Vec<Placed>,
+    /// Whether a baseline was decided on (it may be empty).
+    pub baseline_set: bool,
+    /// The version of each slot that the model has, by the digest of its text.
+    pub known: BTreeMap<String, Digest>,
+    /// Node of the newest request.
+    pub tip: Option<Digest>,
+    /// Node of its answer.
+    pub tip_answer: Option<Digest>,
+    /// The running or last turn.
+    pub turn: Option<Turn>,
+    /// Turns that ended by themselves.
+    pub turns_done: u64,
+    /// Nodes written so far: the next one's key.
+    pub nodes: u64,
+    /// Milliseconds since 1970 of the newest request.
+    pub last_active: u64,
+}
+
+impl Conversation {
+    /// A conversation that has said nothing.
+    pub fn new(id: String, layout: ConversationLayout, shape: Shape) -> Self {
+        Self {
+            v: VERSION,
+            id,
+            layout,
+            first: None,
+            shape,
+            keep_history: false,
+            baseline: Vec::new(),
+            baseline_set: false,
+            known: BTreeMap::new(),
+            tip: None,
+            tip_answer: None,
+            turn: None,
+            turns_done: 0,
+            nodes: 0,
+            last_active: 0,
+        }
+    }
+
+    /// Whether a history whose longest known node is `node` goes on with this conversation, and is not a fork of it.
+    pub fn continues_at(&self, node: Digest) -> bool {
+        self.tip == Some(node) || self.tip_answer == Some(node)
+    }
+}
+
+/// A conversation in use.
+#[derive(Debug)]
+pub struct Live {
+    /// The session that it belongs to.
+    pub key: SessionKey,
+    /// Its id.
+    pub id: String,
+    /// Its state; never held over an await.
+    pub state: Mutex<State>,
+    /// Held while the hooks of a prompt run, so that a retry joins them.
+    pub gate: tokio::sync::Mutex<()>,
+    /// Held while its record is written, so that an older state never overwrites a newer one.
+    pub(super) writing: tokio::sync::Mutex<()>,
+}
+
+/// What changes.
+#[derive(Debug)]
+pub struct State {
+    /// As stored.
+    pub record: Conversation,
+    /// What was placed.
+    pub ledger: Ledger,
+    /// The newest request, for the measure of what caching keeps.
+    pub prefix: Option<Prefix>,
+}
+
+impl Live {
+    /// A conversation with what was stored of it.
+    pub fn new(key: SessionKey, record: Conversation, ledger: Ledger) -> Self {
+        Self {
+            key,
+            id: record.id.clone(),
+            state: Mutex::new(State { record, ledger, prefix: None }),
+            gate: tokio::sync::Mutex::new(()),
+            writing: tokio::sync::Mutex::new(()),
+        }
+    }
+}
+
+/// What a commit writes beside the record.
+#[derive(Debug, Default)]
+pub struct Change {
+    /// New entries with their keys.
+    pub entries: Vec<(u64, Entry)>,
+    /// Keys of entries that no longer fit.
+    pub dropped: Vec<u64>,
+    /// Nodes by which later requests find the conversation.
+    pub nodes: Vec<Digest>,
+}

@@ -1,0 +1,342 @@
+//! Finds, keeps and stores conversations.
+//!
+//! ```text
+//! DATA c/ID          the record                       (DATA: the session's own range, see `store::keys`)
+//! DATA l/ID/SEQ      one ledger entry
+//! DATA k/ID/SEQ      digest of one node: what to delete with the conversation, and in which order
+//! 1/n/DIGEST         a node: the session and conversation that its history belongs to
+//! ```
+use super::anchor::Anchors;
+use super::chain::{Chain, Node};
+use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, State, VERSION};
+use super::ledger::{Entry, Ledger};
+use super::record::SessionKey;
+use super::store::{Store, StoreError, keys};
+use crate::context::Digest;
+use bytes::Bytes;
+use moka::sync::Cache;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::{Arc, Weak};
+
+/// Conversations in memory; more are read back from the store.
+const LIVE: u64 = 10_000;
+/// Nodes in memory, about 200 bytes each.
+const NODES: u64 = 200_000;
+/// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
+const NODES_PER_CONVERSATION: u64 = 4096;
+/// Newest nodes that are looked up one by one before halving the rest: the usual request extends one of them.
+const LINEAR: usize = 4;
+/// Where nodes stand.
+const NODES_SPACE: &[u8] = b"1/n/";
+/// Entries read from the store at once.
+const PAGE: usize = 1024;
+
+/// Whose history a node is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeOwner {
+    /// The session.
+    pub session: SessionKey,
+    /// The conversation.
+    pub conversation: String,
+}
+
+/// The longest known history that a request begins with.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The node.
+    pub node: Digest,
+    /// How many of the request's nodes it covers; all: a retry or a regeneration.
+    pub covered: usize,
+    /// Whose it is.
+    pub owner: NodeOwner,
+}
+
+impl Found {
+    fn at(nodes: &[Node], index: usize, owner: NodeOwner) -> Self {
+        Self { node: nodes[index].digest, covered: index + 1, owner }
+    }
+}
+
+/// The conversations of all sessions.
+pub struct Conversations {
+    store: Arc<dyn Store>,
+    nodes: Cache<Digest, Arc<NodeOwner>>,
+    recent: Cache<Vec<u8>, Arc<Live>>,
+    /// Everything in use, also what `recent` let go of: one conversation never has two states.
+    in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,
+}
+
+impl Conversations {
+    /// On this store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            nodes: Cache::new(NODES),
+            recent: Cache::new(LIVE),
+            in_use: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The longest known history that `chain` begins with.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn find(&self, chain: &Chain) -> Result<Option<Found>, StoreError> {
+        let nodes = chain.nodes();
+        let newest_first = || (0..nodes.len()).rev();
+        let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
+        let unknown = in_memory.map_or(0, |i| i + 1)..nodes.len();
+        for index in unknown.clone().rev().take(LINEAR) {
+            if let Some(owner) = self.stored_node(nodes[index].digest).await? {
+                return Ok(Some(Found::at(nodes, index, owner)));
+            }
+        }
+        if let Some(index) = in_memory
+            && let Some(owner) = self.nodes.get(&nodes[index].digest)
+        {
+            return Ok(Some(Found::at(nodes, index, (*owner).clone())));
+        }
+        if let Some(found) = self.find_by_halving(nodes).await? {
+            return Ok(Some(found));
+        }
+        // Only a delta's root can be known: the answer that it continues.
+        let root = chain.root();
+        let owner = match self.nodes.get(&root) {
+            Some(owner) => Some((*owner).clone()),
+            None => self.stored_node(root).await?,
+        };
+        Ok(owner.map(|owner| Found { node: root, covered: 0, owner }))
+    }
+
+    /// A history that was answered at some point was answered at every earlier point where the model spoke: the nodes
+    /// where requests ended have no gaps, so halving finds the last known one in few reads.
+    async fn find_by_halving(&self, nodes: &[Node]) -> Result<Option<Found>, StoreError> {
+        let ends: Vec<usize> = (0..nodes.len()).filter(|i| nodes[*i].answered).collect();
+        let (mut low, mut high) = (0, ends.len());
+        let mut best = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.stored_node(nodes[ends[middle]].digest).await? {
+                Some(owner) => {
+                    best = Some((ends[middle], owner));
+                    low = middle + 1;
+                }
+                None => high = middle,
+            }
+        }
+        let Some((end, owner)) = best else { return Ok(None) };
+        // The answer that followed may be known as well.
+        if let Some(answer) = nodes.get(end + 1)
+            && let Some(owner) = self.stored_node(answer.digest).await?
+        {
+            return Ok(Some(Found::at(nodes, end + 1, owner)));
+        }
+        Ok(Some(Found::at(nodes, end, owner)))
+    }
+
+    async fn stored_node(&self, digest: Digest) -> Result<Option<NodeOwner>, StoreError> {
+        let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
+        let owner: NodeOwner = decode(&value)?;
+        self.nodes.insert(digest, Arc::new(owner.clone()));
+        Ok(Some(owner))
+    }
+
+    /// The conversation of `owner`, from memory or the store; `None` when it was deleted.
+    ///
+    /// # Errors
+    /// When the store can't be read, or holds a version that this program does not know.
+    pub async fn get(&self, owner: &NodeOwner) -> Result<Option<Arc<Live>>, StoreError> {
+        let path = record_key(&owner.session, &owner.conversation);
+        if let Some(live) = self.in_memory(&path) {
+            return Ok(Some(live));
+        }
+        let Some(value) = self.store.get(&path).await? else { return Ok(None) };
+        let record: Conversation = decode(&value)?;
+        if record.v > VERSION {
+            return Err(StoreError::Newer { found: format!("conversation {}", record.v), known: "conversation 1" });
+        }
+        let ledger = self.stored_ledger(owner).await?;
+        Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger))))
+    }
+
+    async fn stored_ledger(&self, owner: &NodeOwner) -> Result<Ledger, StoreError> {
+        let prefix = entry_prefix(&owner.session, &owner.conversation);
+        let mut entries = Vec::new();
+        let mut after = None;
+        loop {
+            let page = self.store.scan(&prefix, after.take(), PAGE).await?;
+            let full = page.len() == PAGE;
+            after = page.last().map(|(k, _)| k.clone());
+            for (key, value) in page {
+                let seq = std::str::from_utf8(&key[prefix.len()..]).ok().and_then(|s| u64::from_str_radix(s, 16).ok());
+                entries.push((seq.unwrap_or_default(), decode::<Entry>(&value)?));
+            }
+            if !full {
+                return Ok(Ledger::from_entries(entries));
+            }
+        }
+    }
+
+    fn in_memory(&self, path: &[u8]) -> Option<Arc<Live>> {
+        self.recent.get(path).or_else(|| self.in_use.lock().get(path).and_then(Weak::upgrade))
+    }
+
+    /// Keeps `live`, or gives the one that another task has kept meanwhile.
+    fn keep(&self, path: Vec<u8>, live: Live) -> Arc<Live> {
+        let mut in_use = self.in_use.lock();
+        if let Some(other) = in_use.get(&path).and_then(Weak::upgrade) {
+            return other;
+        }
+        if in_use.len() as u64 > 2 * LIVE {
+            in_use.retain(|_, weak| weak.strong_count() > 0);
+        }
+        let live = Arc::new(live);
+        in_use.insert(path.clone(), Arc::downgrade(&live));
+        self.recent.insert(path, live.clone());
+        live
+    }
+
+    /// A new conversation under `session`.
+    pub fn create(&self, session: &SessionKey, layout: ConversationLayout, shape: Shape) -> Arc<Live> {
+        let record = Conversation::new(new_id(), layout, shape);
+        self.keep(record_key(session, &record.id), Live::new(session.clone(), record, Ledger::default()))
+    }
+
+    /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
+    /// what was placed, as far as its anchors are in the new history. Returns what has to be committed with it.
+    pub fn fork(&self, parent: &Live, anchors: &Anchors, shape: Shape) -> (Arc<Live>, Change) {
+        let (record, ledger) = {
+            let state = parent.state.lock();
+            let record = Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
+            (record, state.ledger.fork(anchors))
+        };
+        let change = Change { entries: ledger.entries().to_vec(), ..Change::default() };
+        let live = self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger));
+        (live, change)
+    }
+
+    /// Writes the record as it stands and `change` beside it, all or nothing, durable on return. What is in memory counts
+    /// at once, so that traffic goes on when the store fails.
+    ///
+    /// # Errors
+    /// When the store can't be written.
+    pub async fn commit(&self, live: &Live, change: Change) -> Result<(), StoreError> {
+        let owner = NodeOwner { session: live.key.clone(), conversation: live.id.clone() };
+        let shared = Arc::new(owner.clone());
+        for node in &change.nodes {
+            self.nodes.insert(*node, shared.clone());
+        }
+        let _writing = live.writing.lock().await;
+        let (record, first) = self.number_nodes(&mut live.state.lock(), &change);
+        let mut batch: Vec<(Vec<u8>, Option<Bytes>)> = vec![(record_key(&live.key, &live.id), Some(record))];
+        let entries = entry_prefix(&live.key, &live.id);
+        for (seq, entry) in &change.entries {
+            batch.push((numbered(&entries, *seq), Some(encode(entry)?)));
+        }
+        batch.extend(change.dropped.iter().map(|seq| (numbered(&entries, *seq), None)));
+        let places = place_prefix(&live.key, &live.id);
+        for (seq, node) in (first..).zip(&change.nodes) {
+            batch.push((node_key(*node), Some(encode(&owner)?)));
+            batch.push((numbered(&places, seq), Some(Bytes::copy_from_slice(&node.0))));
+            if let Some(old) = seq.checked_sub(NODES_PER_CONVERSATION) {
+                let place = numbered(&places, old);
+                if let Some(digest) = self.store.get(&place).await?.and_then(|v| v[..].try_into().ok()) {
+                    batch.push((node_key(Digest(digest)), None));
+                }
+                batch.push((place, None));
+            }
+        }
+        self.store.write(batch).await
+    }
+
+    /// Gives the new nodes their numbers; the record's bytes and the first number.
+    fn number_nodes(&self, state: &mut State, change: &Change) -> (Bytes, u64) {
+        let first = state.record.nodes;
+        state.record.nodes += change.nodes.len() as u64;
+        (encode(&state.record).unwrap_or_default(), first)
+    }
+
+    /// Forgets the conversations of a session: their nodes in the store. The records lie under the session's own prefix
+    /// and go with it.
+    ///
+    /// # Errors
+    /// When the store can't be read or written.
+    pub async fn forget(&self, session: &SessionKey) -> Result<(), StoreError> {
+        let prefix = under(session, "k/", "");
+        loop {
+            let page = self.store.scan(&prefix, None, PAGE).await?;
+            if page.is_empty() {
+                break;
+            }
+            let mut batch = Vec::with_capacity(2 * page.len());
+            for (place, digest) in page {
+                if let Ok(digest) = <[u8; 16]>::try_from(&digest[..]) {
+                    self.nodes.invalidate(&Digest(digest));
+                    batch.push((node_key(Digest(digest)), None));
+                }
+                batch.push((place, None));
+            }
+            self.store.write(batch).await?;
+        }
+        let records = under(session, "c/", "");
+        self.in_use.lock().retain(|path, _| {
+            let gone = path.starts_with(&records[..]);
+            if gone {
+                self.recent.invalidate(path);
+            }
+            !gone
+        });
+        Ok(())
+    }
+}
+
+fn new_id() -> String {
+    let mut bytes = [0; 8];
+    // Without randomness from the system nothing else would work either; the clock keeps ids apart.
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = jiff::Timestamp::now().as_nanosecond().to_le_bytes()[..8].try_into().unwrap_or_default();
+    }
+    bytes.iter().fold("c_".to_owned(), |mut id, byte| {
+        let _ = write!(id, "{byte:02x}");
+        id
+    })
+}
+
+fn under(session: &SessionKey, space: &str, id: &str) -> Vec<u8> {
+    let mut key = keys::data(session);
+    key.extend_from_slice(space.as_bytes());
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+fn record_key(session: &SessionKey, id: &str) -> Vec<u8> {
+    under(session, "c/", id)
+}
+
+fn entry_prefix(session: &SessionKey, id: &str) -> Vec<u8> {
+    under(session, "l/", &format!("{id}/"))
+}
+
+fn place_prefix(session: &SessionKey, id: &str) -> Vec<u8> {
+    under(session, "k/", &format!("{id}/"))
+}
+
+/// Sixteen digits, so that keys sort as their numbers do.
+fn numbered(prefix: &[u8], seq: u64) -> Vec<u8> {
+    [prefix, format!("{seq:016x}").as_bytes()].concat()
+}
+
+fn node_key(digest: Digest) -> Vec<u8> {
+    [NODES_SPACE, &digest.0[..]].concat()
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Bytes, StoreError> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|e| StoreError::Corrupt(e.to_string()))
+}
+
+fn decode<T: for<'de> Deserialize<'de>>(value: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(value).map_err(|e| StoreError::Corrupt(e.to_string()))
+}

@@ -1,0 +1,244 @@
+//! What a conversation's next request carries beside the client's own words.
+//!
+//! Decides what is new (a baseline, a newer version of a slot, this turn's texts) within the budget, and puts it together
+//! with what the ledger replays. Works on the conversation's state alone; the caller stores and lowers the result.
+use super::anchor::Anchors;
+use super::conversation::{ConversationLayout, State};
+use super::ledger::{Entry, Keep, What};
+use crate::config::Retain;
+use crate::context::budget::{Admission, Budget};
+use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
+use crate::context::wrap::Standing;
+use crate::context::{Digest, RequestView, Role, Step};
+use std::collections::BTreeMap;
+
+/// A persistent slot and its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotText {
+    /// The slot.
+    pub slot: String,
+    /// Its text.
+    pub text: String,
+    /// The hook that said it, to be named when it is cut.
+    pub by: String,
+}
+
+/// A text that did not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// The hook or slot.
+    pub source: String,
+    /// Whether a part of it was placed.
+    pub partly: bool,
+}
+
+/// One request of a conversation.
+pub struct Scenery<'a> {
+    /// The request.
+    pub view: &'a RequestView,
+    /// Its anchors.
+    pub anchors: &'a Anchors,
+    /// The session's slots, in the order in which they are placed.
+    pub slots: &'a [SlotText],
+    /// Whether the system prompt has to be left alone (an OAuth client's, or Gemini's cached content).
+    pub locked: bool,
+    /// Leading system blocks that the client needs first.
+    pub protected: usize,
+    /// Whether texts stand in frames.
+    pub framed: bool,
+    /// `injection.retain`.
+    pub retain: Retain,
+    /// `lifecycle.max_injected_context_chars`.
+    pub budget: usize,
+}
+
+impl Scenery<'_> {
+    fn placed(&self, source: &str, kind: TextKind, standing: Standing, text: &str) -> Placed {
+        Placed::new(source, kind, standing, text, self.framed)
+    }
+
+    /// Whether the history holds what is bound to its prefix.
+    fn is_signed(&self) -> bool {
+        self.view.last_signed().is_some()
+    }
+
+    /// Updates how long ephemeral text stays in this conversation. True when `retain: turn` had to give way, for the
+    /// warning.
+    pub fn settle_retention(&self, state: &mut State) -> bool {
+        let bound = self.is_signed();
+        let keep = match self.retain {
+            Retain::History => true,
+            Retain::Turn => bound,
+            Retain::Auto => bound || self.view.markers > 0 || self.view.asks_reasoning,
+        };
+        let gives_way = self.retain == Retain::Turn && bound && !state.record.keep_history;
+        state.record.keep_history |= keep;
+        gives_way
+    }
+
+    /// The persistent text of layout stable, decided with the first request that has a place for it. Returns an entry when
+    /// it had to go into the history.
+    pub fn set_baseline(&self, state: &mut State, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Option<Entry> {
+        if state.record.layout != ConversationLayout::Stable || state.record.baseline_set {
+            return None;
+        }
+        let into_history = self.locked || self.is_signed();
+        let anchor = match into_history {
+            false => None,
+            // Nothing is placed before the last signed block; an unsigned history takes it with its first prompt.
+            true => Some(self.anchors.at(if self.is_signed() { self.tail()? } else { self.first_prompt()? })?.clone()),
+        };
+        let texts: Vec<Placed> = self
+            .slots
+            .iter()
+            .filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts))
+            .collect();
+        state.record.baseline_set = true;
+        state.record.known = versions(self.slots);
+        match anchor {
+            Some(anchor) => (!texts.is_empty()).then_some(Entry { anchor, what: What::Note { texts } }),
+            None => {
+                state.record.baseline = texts;
+                None
+            }
+        }
+    }
+
+    /// Newer versions of slots, to be placed with a new prompt.
+    pub fn updates(&self, state: &mut State, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Vec<Placed> {
+        if state.record.layout != ConversationLayout::Stable || !state.record.baseline_set {
+            return Vec::new();
+        }
+        let mut texts = Vec::new();
+        for slot in self.slots {
+            let version = Digest::of(&[slot.text.as_bytes()]);
+            let standing = match state.record.known.get(&slot.slot) {
+                Some(known) if *known == version => continue,
+                Some(_) => Standing::Replaces,
+                None => Standing::New,
+            };
+            texts.extend(self.admit_slot(slot, standing, budget, cuts));
+            state.record.known.insert(slot.slot.clone(), version);
+        }
+        let gone: Vec<String> =
+            state.record.known.keys().filter(|k| !self.slots.iter().any(|s| s.slot == **k)).cloned().collect();
+        for slot in gone {
+            state.record.known.remove(&slot);
+            texts.push(self.placed(&slot, TextKind::Persistent, Standing::Withdrawn, ""));
+        }
+        texts
+    }
+
+    /// This turn's texts: what hooks gave, as far as the model does not have it already.
+    pub fn ephemeral(
+        &self,
+        state: &State,
+        given: impl IntoIterator<Item = (String, String)>,
+        budget: &mut Budget,
+        cuts: &mut Vec<Cut>,
+    ) -> Vec<Placed> {
+        let mut texts: Vec<Placed> = Vec::new();
+        for (source, text) in given {
+            let whole = self.placed(&source, TextKind::Ephemeral, Standing::New, &text);
+            if texts.contains(&whole) || (self.keep(state) == Keep::History && self.stands(state, &whole)) {
+                continue;
+            }
+            texts.extend(self.admit(&source, &text, TextKind::Ephemeral, Standing::New, budget, cuts));
+        }
+        texts
+    }
+
+    /// Whether the ledger replays exactly this text in this request.
+    fn stands(&self, state: &State, text: &Placed) -> bool {
+        state.ledger.entries().iter().any(|(_, entry)| {
+            matches!(&entry.what, What::Prompt { texts } | What::Note { texts } if texts.contains(text))
+                && self.anchors.item(&entry.anchor).is_some()
+        })
+    }
+
+    fn admit_slot(&self, slot: &SlotText, standing: Standing, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Option<Placed> {
+        let before = cuts.len();
+        let placed = self.admit(&slot.slot, &slot.text, TextKind::Persistent, standing, budget, cuts);
+        cuts[before..].iter_mut().for_each(|cut| cut.source.clone_from(&slot.by));
+        placed
+    }
+
+    fn admit(
+        &self,
+        source: &str,
+        text: &str,
+        kind: TextKind,
+        standing: Standing,
+        budget: &mut Budget,
+        cuts: &mut Vec<Cut>,
+    ) -> Option<Placed> {
+        if text.trim().is_empty() {
+            return None;
+        }
+        match budget.admit(text) {
+            Admission::Whole => Some(self.placed(source, kind, standing, text)),
+            Admission::Cut(cut) => {
+                cuts.push(Cut { source: source.to_owned(), partly: true });
+                Some(self.placed(source, kind, standing, &cut))
+            }
+            Admission::LeftOut => {
+                cuts.push(Cut { source: source.to_owned(), partly: false });
+                None
+            }
+        }
+    }
+
+    /// Layout system: the slots as they stand in the system prompt of this turn. Their room is taken anew in each turn.
+    pub fn persistent(&self, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Vec<Placed> {
+        self.slots
+            .iter()
+            .filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts))
+            .collect()
+    }
+
+    /// All that stands in this request.
+    pub fn scene(&self, state: &State) -> Scene {
+        let current = self.current(state);
+        let replay = state.ledger.replay(self.view, self.anchors, current, self.keep(state));
+        let (edge, system) = match state.record.layout {
+            ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
+            ConversationLayout::System => {
+                let mut texts = self.persistent(&mut Budget::new(self.budget), &mut Vec::new());
+                texts.extend(current.and_then(|i| self.anchors.at(i)).map(|a| state.ledger.ephemeral(a)).unwrap_or_default());
+                (SystemEdge::Front { after: self.protected }, texts)
+            }
+        };
+        let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
+        Scene { edge, system, notes: replay.notes, omitted: replay.omitted }
+    }
+
+    fn keep(&self, state: &State) -> Keep {
+        match state.record.layout {
+            ConversationLayout::System => Keep::Nothing,
+            ConversationLayout::Stable if state.record.keep_history => Keep::History,
+            ConversationLayout::Stable => Keep::Turn,
+        }
+    }
+
+    /// The prompt of the running turn: the last one that hooks were run for.
+    fn current(&self, state: &State) -> Option<usize> {
+        let prompts = state.ledger.entries().iter().filter(|(_, e)| matches!(e.what, What::Prompt { .. }));
+        prompts.filter_map(|(_, e)| self.anchors.item(&e.anchor)).max()
+    }
+
+    fn tail(&self) -> Option<usize> {
+        match self.view.step {
+            Step::Prompt { item } | Step::Tool { item } => Some(item),
+            Step::Resume | Step::Empty => None,
+        }
+    }
+
+    fn first_prompt(&self) -> Option<usize> {
+        self.view.items.iter().position(|i| i.role() == Role::User && i.facts.prompt.is_some())
+    }
+}
+
+/// The version of each slot, by its text.
+fn versions(slots: &[SlotText]) -> BTreeMap<String, Digest> {
+    slots.iter().map(|s| (s.slot.clone(), Digest::of(&[s.text.as_bytes()]))).collect()
+}

@@ -1,0 +1,55 @@
+//! All that is known of sessions, in one place for the gateway and the admin API.
+use super::SessionError;
+use super::barrier::Barrier;
+use super::conversations::Conversations;
+use super::facts::Facts;
+use super::key::KeyFinder;
+use super::locks::Locks;
+use super::profile::Profiles;
+use super::records::Records;
+use super::store::{self, Store};
+use super::tenant::Tenants;
+use crate::config::Config;
+use crate::context::Digest;
+use std::sync::Arc;
+
+/// The session room's state.
+pub struct Sessions {
+    /// One record per session key.
+    pub records: Records,
+    /// Histories, turns, ledgers.
+    pub conversations: Conversations,
+    /// Clients.
+    pub profiles: Profiles,
+    /// Where ids stand.
+    pub keys: KeyFinder,
+    /// Owners.
+    pub tenants: Tenants,
+    /// What messages say.
+    pub facts: Facts,
+    /// Held while a session is found or opened, by its scope.
+    pub opening: Locks<Digest>,
+    /// Running stops.
+    pub barrier: Barrier,
+}
+
+impl Sessions {
+    /// On this store, for this configuration.
+    ///
+    /// # Errors
+    /// When the store can't be read, or a pattern of the config or a profile does not compile.
+    pub async fn new(config: &Config, store: Arc<dyn Store>) -> Result<Self, SessionError> {
+        let secret = store::secret(store.as_ref()).await?;
+        let seed = u64::from_le_bytes([secret[0], secret[1], secret[2], secret[3], secret[4], secret[5], secret[6], secret[7]]);
+        Ok(Self {
+            conversations: Conversations::new(store.clone()),
+            records: Records::new(store),
+            profiles: Profiles::load(&config.profiles)?,
+            keys: KeyFinder::new(&config.sessions)?,
+            tenants: Tenants::new(secret, config.sessions.isolation),
+            facts: Facts::new(seed),
+            opening: Locks::default(),
+            barrier: Barrier::default(),
+        })
+    }
+}
