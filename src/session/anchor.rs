@@ -5,6 +5,7 @@
 use crate::context::{Delta, Digest, RequestView, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// A place in a history.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -25,10 +26,21 @@ pub enum Anchor {
 }
 
 /// The anchors of one request.
+///
+/// Results are found by a 64-bit hash of their call's id: no id is copied per request, and within one history no two meet.
 #[derive(Debug, Default)]
 pub struct Anchors {
-    items: HashMap<Anchor, usize>,
-    by_item: HashMap<usize, Anchor>,
+    at: Vec<Spot>,
+    prompts: HashMap<(Digest, u32), usize>,
+    results: HashMap<u64, usize>,
+}
+
+/// What an item can be found by.
+#[derive(Debug, Clone, Copy)]
+enum Spot {
+    Nothing,
+    Prompt(Digest, u32),
+    Result,
 }
 
 impl Anchors {
@@ -36,41 +48,47 @@ impl Anchors {
     /// the chain) takes part in the digest instead.
     pub fn of(view: &RequestView, root: Digest) -> Self {
         let delta = view.delta.as_ref().is_some_and(|d| *d != Delta::ThreadCreate);
-        let mut anchors = Self::default();
+        let mut anchors = Self { at: Vec::with_capacity(view.items.len()), ..Self::default() };
         let mut seen: HashMap<Digest, u32> = HashMap::new();
         for (index, item) in view.items.iter().enumerate() {
-            let anchor = match item.facts.prompt {
-                Some(prompt) => {
+            let spot = match (item.facts.prompt, item.facts.results.last()) {
+                (Some(prompt), _) => {
                     let digest = if delta { root.then(prompt) } else { prompt };
-                    let nth = seen.entry(digest).or_default();
-                    let anchor = Anchor::Prompt { digest, nth: *nth };
-                    *nth += 1;
-                    anchor
+                    let next = seen.entry(digest).or_default();
+                    let nth = std::mem::replace(next, *next + 1);
+                    anchors.prompts.insert((digest, nth), index);
+                    Spot::Prompt(digest, nth)
                 }
-                None if matches!(item.role(), Role::Tool | Role::User) => match item.facts.results.last() {
-                    Some(call) => Anchor::Result { call: call.clone() },
-                    None => continue,
-                },
-                None => continue,
+                (None, Some(call)) if matches!(item.role(), Role::Tool | Role::User) => {
+                    anchors.results.insert(xxh3_64(call.as_bytes()), index);
+                    Spot::Result
+                }
+                _ => Spot::Nothing,
             };
-            anchors.items.insert(anchor.clone(), index);
-            anchors.by_item.insert(index, anchor);
+            anchors.at.push(spot);
         }
         anchors
     }
 
     /// The item at `anchor`, if the history still holds it.
     pub fn item(&self, anchor: &Anchor) -> Option<usize> {
-        self.items.get(anchor).copied()
+        match anchor {
+            Anchor::Prompt { digest, nth } => self.prompts.get(&(*digest, *nth)).copied(),
+            Anchor::Result { call } => self.results.get(&xxh3_64(call.as_bytes())).copied(),
+        }
     }
 
-    /// The anchor of an item.
-    pub fn at(&self, item: usize) -> Option<&Anchor> {
-        self.by_item.get(&item)
+    /// The anchor of an item of the same `view`.
+    pub fn at(&self, view: &RequestView, item: usize) -> Option<Anchor> {
+        match *self.at.get(item)? {
+            Spot::Nothing => None,
+            Spot::Prompt(digest, nth) => Some(Anchor::Prompt { digest, nth }),
+            Spot::Result => Some(Anchor::Result { call: view.items.get(item)?.facts.results.last()?.clone() }),
+        }
     }
 
     /// How many prompts stand before `item`: the ordinal of a turn.
     pub fn prompts_before(&self, item: usize) -> usize {
-        self.items.iter().filter(|(a, i)| matches!(a, Anchor::Prompt { .. }) && **i < item).count()
+        self.at.iter().take(item).filter(|spot| matches!(spot, Spot::Prompt(..))).count()
     }
 }

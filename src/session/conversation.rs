@@ -51,7 +51,8 @@ pub struct Turn {
     pub done: bool,
     /// `session.fail` was fired for it.
     pub failed: bool,
-    /// The user's words.
+    /// The user's words; not stored, since the next request shows them again.
+    #[serde(skip)]
     pub prompt: String,
     /// Model-facing requests so far.
     pub requests: u32,

@@ -86,7 +86,7 @@ impl Scenery<'_> {
         let anchor = match into_history {
             false => None,
             // Nothing is placed before the last signed block; an unsigned history takes it with its first prompt.
-            true => Some(self.anchors.at(if self.is_signed() { self.tail()? } else { self.first_prompt()? })?.clone()),
+            true => Some(self.anchors.at(self.view, if self.is_signed() { self.tail()? } else { self.first_prompt()? })?),
         };
         let texts: Vec<Placed> = self
             .slots
@@ -204,7 +204,7 @@ impl Scenery<'_> {
             ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
             ConversationLayout::System => {
                 let mut texts = self.persistent(&mut Budget::new(self.budget), &mut Vec::new());
-                texts.extend(current.and_then(|i| self.anchors.at(i)).map(|a| state.ledger.ephemeral(a)).unwrap_or_default());
+                texts.extend(current.and_then(|i| self.anchors.at(self.view, i)).map(|a| state.ledger.ephemeral(&a)).unwrap_or_default());
                 (SystemEdge::Front { after: self.protected }, texts)
             }
         };

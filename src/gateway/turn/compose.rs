@@ -4,7 +4,6 @@ use super::identify::Identity;
 use super::prompt::log_cuts;
 use super::read::Read;
 use super::{Prepared, TurnError, Turns};
-use crate::config::EventKind;
 use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
 use crate::context::{Delta, Place, Role, Step};
@@ -76,7 +75,7 @@ impl Turns {
     /// What the model said earlier in this turn, as the request shows it.
     fn said_before(&self, read: &Read) -> Said {
         let mut said = Said::default();
-        if !self.pipeline.has(EventKind::SessionStop) && !self.pipeline.has(EventKind::SessionFail) {
+        if !self.ends() {
             return said;
         }
         let Step::Tool { item } = read.view.step else { return said };

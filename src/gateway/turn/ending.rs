@@ -39,6 +39,11 @@ impl Ending {
 }
 
 impl Turns {
+    /// Whether a hook listens to the end of turns.
+    pub(super) fn ends(&self) -> bool {
+        self.pipeline.has(EventKind::SessionStop) || self.pipeline.has(EventKind::SessionFail)
+    }
+
     /// Stores a stop before its turn's end is written to the client: a crash from here on runs it after the restart.
     pub(super) async fn remember(self: Arc<Self>, ending: Ending) {
         match serde_json::to_vec(&ending) {

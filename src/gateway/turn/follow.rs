@@ -30,7 +30,8 @@ use std::task::{Context, Poll, ready};
 pub struct Follow {
     turns: Arc<Turns>,
     live: Arc<Live>,
-    occasion: Occasion,
+    /// Only where a hook listens to the end of turns.
+    occasion: Option<Occasion>,
     headers: Arc<HeaderMap>,
     dialect: DialectId,
     form: AnswerForm,
@@ -59,7 +60,7 @@ pub enum Outcome {
 
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
-        let occasion = turns.occasion(&read, &identity);
+        let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
         let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
         Self {
             occasion,
@@ -140,7 +141,7 @@ impl Follow {
         if outcome != Outcome::Completed || !self.turns.pipeline.has(EventKind::SessionStop) {
             return None;
         }
-        let ending = Ending { occasion: self.occasion.clone(), turn: end, reason: None };
+        let ending = Ending { occasion: self.occasion.clone()?, turn: end, reason: None };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         let storing = self.turns.clone().remember(ending.clone()).boxed();
         Some((Delivery { ending, running }, storing))
@@ -194,7 +195,7 @@ impl Follow {
     fn fail(&mut self, reason: &str, error: Option<&str>, answer: Option<&Answer>) {
         self.settled = true;
         metrics::counter!(names::TURNS, "outcome" => "failed", "dialect" => self.dialect.name()).increment(1);
-        tracing::info!(session = self.live.key.id, turn = self.occasion.turn, reason, error, "turn failed");
+        tracing::info!(session = self.live.key.id, turn = self.turn.number, reason, error, "turn failed");
         {
             let mut state = self.live.state.lock();
             match state.record.turn.as_mut().filter(|t| t.id == self.turn.id) {
@@ -203,13 +204,13 @@ impl Follow {
                 None => {}
             }
         }
-        if !self.turns.pipeline.has(EventKind::SessionFail) {
+        let Some(occasion) = self.occasion.clone().filter(|_| self.turns.pipeline.has(EventKind::SessionFail)) else {
             return;
-        }
+        };
         let mut turn = answer.map_or_else(|| unanswered(&self.turn.id), |a| TurnEnd::of(&self.turn.id, a));
         turn.text.insert_str(0, &self.said.text);
         turn.calls.splice(0..0, self.said.calls.drain(..));
-        let ending = Ending { occasion: self.occasion.clone(), turn, reason: Some(reason.to_owned()) };
+        let ending = Ending { occasion, turn, reason: Some(reason.to_owned()) };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         self.turns.end(ending, self.headers.clone(), running);
     }

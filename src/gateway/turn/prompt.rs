@@ -19,8 +19,15 @@ impl Turns {
     /// Runs the hooks of a new prompt and records what they gave before anything goes up. Returns the gateway's answer when
     /// a hook refuses the prompt, or refused it before.
     pub(super) async fn submit(&self, read: &Read, identity: &mut Identity) -> Option<String> {
-        let Step::Prompt { item } = read.view.step else { return None };
-        let anchor = identity.anchors.at(item)?.clone();
+        let item = match read.view.step {
+            Step::Prompt { item } => item,
+            Step::Tool { item } => {
+                self.join_turn(read, identity, item).await;
+                return None;
+            }
+            Step::Resume | Step::Empty => return None,
+        };
+        let anchor = identity.anchors.at(&read.view, item)?;
         let turn = turn_id(identity, item, &anchor);
         if let Some(known) = handled(&mut identity.live.state.lock(), &anchor, &turn) {
             return known.reply;
@@ -49,6 +56,19 @@ impl Turns {
         let passed = self.sessions.barrier.passed(&identity.key);
         if tokio::time::timeout_at(read.deadline, passed).await.is_err() {
             tracing::warn!(session = identity.key.id, "a stop hook still runs; the next prompt does not wait longer");
+        }
+    }
+
+    /// A tool step of a conversation that is first seen in the middle of a turn: the turn counts, its prompt was submitted
+    /// elsewhere.
+    async fn join_turn(&self, read: &Read, identity: &mut Identity, step: usize) {
+        if identity.live.state.lock().record.turn.is_some() {
+            return;
+        }
+        let prompt = (0..step).rev().find(|i| read.view.items[*i].facts.prompt.is_some()).unwrap_or(step);
+        if let Some(anchor) = identity.anchors.at(&read.view, prompt) {
+            let id = turn_id(identity, prompt, &anchor);
+            self.begin_turn(read, identity, prompt, id).await;
         }
     }
 

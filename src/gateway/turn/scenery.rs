@@ -22,20 +22,28 @@ impl Turns {
     /// What events of this request have in common.
     pub(super) fn occasion(&self, read: &Read, identity: &Identity) -> Occasion {
         let record = &identity.record;
-        let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
+        let running = identity.live.state.lock().record.turn.as_ref().map(|t| (t.number, t.prompt.clone()));
+        let (turn, prompt) = running.unwrap_or_default();
         let prompt = match read.view.step {
+            _ if !prompt.is_empty() => Some(prompt),
             Step::Prompt { item } => Some(self.prompt_text(read, item)),
-            _ => Some(turn.prompt).filter(|text| !text.is_empty()),
+            Step::Tool { item } => self.last_prompt(read, item),
+            Step::Resume | Step::Empty => None,
         };
         Occasion {
             parent: identity.parent.clone().or_else(|| record.parent.clone()),
             project: identity.project.clone().or_else(|| record.project.clone()),
-            turn: turn.number.max(1),
+            turn: turn.max(1),
             new: identity.new,
             model: self.model(read),
             prompt,
             ..Occasion::of_record(record)
         }
+    }
+
+    fn last_prompt(&self, read: &Read, step: usize) -> Option<String> {
+        let item = (0..step).rev().find(|i| read.view.items[*i].facts.prompt.is_some())?;
+        Some(self.prompt_text(read, item))
     }
 
     /// The request in neutral words, if a hook on `kind` wants it.
