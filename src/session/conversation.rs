@@ -51,8 +51,7 @@ pub struct Turn {
     pub done: bool,
     /// `session.fail` was fired for it.
     pub failed: bool,
-    /// The user's words; not stored, since the next request shows them again.
-    #[serde(skip)]
+    /// The user's words, where later requests of the turn do not show them (deltas).
     pub prompt: String,
     /// Model-facing requests so far.
     pub requests: u32,

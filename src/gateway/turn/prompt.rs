@@ -84,7 +84,9 @@ impl Turns {
             Ok(record) => identity.record = record,
             Err(error) => tracing::error!(session = %identity.key, %error, "a turn can't be counted"),
         }
-        let (number, prompt) = (identity.record.turns, self.prompt_text(read, item));
+        let number = identity.record.turns;
+        // Elsewhere every request of the turn shows its prompt.
+        let prompt = if read.view.delta.is_some() { self.prompt_text(read, item) } else { String::new() };
         tracing::debug!(session = identity.key.id, turn = number, "new prompt");
         identity.live.state.lock().record.turn = Some(Turn { id, number, prompt, ..Turn::default() });
     }
