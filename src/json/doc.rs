@@ -1,10 +1,13 @@
 //! One validated body and the places of its parts.
-use super::{Kind, ScanError, Span};
+use super::scan::Scanner;
+use super::unescape::unescape;
+use super::{Kind, ScanError, Span, duplicate};
 use bytes::Bytes;
+use bytestring::ByteString;
 
-/// Deepest nesting that is accepted. Agents stay below 30 (tool schemas); serde_json itself stops at 128 when an
-/// element is parsed further.
-pub const MAX_DEPTH: usize = 512;
+/// Most top-level members and elements of top-level arrays, together. Long sessions have some thousand messages; the
+/// limit keeps a body of tiny elements from costing many times its size.
+pub const MAX_PARTS: usize = 1 << 20;
 
 /// A member of the top-level object.
 #[derive(Debug, Clone)]
@@ -24,7 +27,7 @@ pub struct Member {
 /// A body that was found to be one JSON object in UTF-8, with the spans of its top-level members.
 #[derive(Debug, Clone)]
 pub struct Doc {
-    bytes: Bytes,
+    text: ByteString,
     members: Vec<Member>,
 }
 
@@ -32,15 +35,20 @@ impl Doc {
     /// Validates `bytes` in one pass and records the top-level members and the elements of those that are arrays.
     ///
     /// # Errors
-    /// [`ScanError`] when the body is not UTF-8, not JSON, not an object, too deep, or has a top-level key twice.
+    /// [`ScanError`] when the body is not UTF-8, not JSON, not an object, too deep, has too many parts, or has a
+    /// top-level key twice.
     pub fn parse(bytes: Bytes) -> Result<Self, ScanError> {
-        let _ = bytes;
-        Err(ScanError::NotAnObject)
+        let text = ByteString::try_from(bytes).map_err(|error| ScanError::NotUtf8 { at: error.valid_up_to() })?;
+        let members = members(&text)?;
+        if let Some(key) = duplicate(members.iter().map(|member| member.key.as_str())) {
+            return Err(ScanError::DuplicateKey { key: key.to_owned() });
+        }
+        Ok(Self { text, members })
     }
 
     /// The whole body.
     pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.text.as_bytes()
     }
 
     /// The members in the order of the body.
@@ -53,8 +61,52 @@ impl Doc {
         self.members.iter().find(|m| m.key == key)
     }
 
-    /// The text of a span of this body.
+    /// The text of a span of this body; empty if the span is not one of this body.
     pub fn text(&self, span: Span) -> &str {
-        std::str::from_utf8(&self.bytes[span.start..span.end]).unwrap_or_default()
+        self.text.get(span.start..span.end).unwrap_or_default()
     }
 }
+
+fn members(text: &str) -> Result<Vec<Member>, ScanError> {
+    let mut scanner = Scanner::new(text);
+    if scanner.kind().is_some_and(|kind| kind != Kind::Object) {
+        return Err(ScanError::NotAnObject);
+    }
+    if !scanner.eat(b'{') {
+        return Err(ScanError::NotJson { at: scanner.position(), what: "expected an object" });
+    }
+    let mut members = Vec::new();
+    let mut room = MAX_PARTS;
+    while let Some(key_span) = scanner.next_key(members.is_empty())? {
+        room = room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
+        members.push(member(text, &mut scanner, key_span, &mut room)?);
+    }
+    scanner.end()?;
+    Ok(members)
+}
+
+fn member(text: &str, scanner: &mut Scanner<'_>, key_span: Span, room: &mut usize) -> Result<Member, ScanError> {
+    let start = scanner.position();
+    // A byte that begins no value is an error that the scan below finds, too, and says better.
+    let kind = scanner.kind().unwrap_or(Kind::Null);
+    let mut elements = Vec::new();
+    if scanner.eat(b'[') {
+        while scanner.next_element(elements.is_empty())? {
+            *room = room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
+            elements.push(scanner.value(ELEMENT_DEPTH)?);
+        }
+    } else {
+        scanner.value(MEMBER_DEPTH)?;
+    }
+    let inside = text.get(key_span.start + 1..key_span.end - 1).unwrap_or_default();
+    let value = Span::new(start, scanner.position());
+    Ok(Member { key: unescape(inside).into_owned(), key_span, value, kind, elements })
+}
+
+/// Containers that are open around the value of a top-level member.
+const MEMBER_DEPTH: usize = 1;
+/// Containers that are open around an element of a top-level array.
+const ELEMENT_DEPTH: usize = 2;
+
+#[cfg(test)]
+mod tests;

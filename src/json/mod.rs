@@ -3,13 +3,19 @@
 //! A body is never parsed into types and written back: numbers, key order, escapes and white space outside an edit stay
 //! as the client sent them. [`Doc`] validates a body once and remembers where its top-level members and their array
 //! elements are; [`raw`] looks deeper into one element when somebody needs it; [`Splice`] turns edits into a [`Rope`] of
-//! slices of the original bytes.
+//! slices of the original bytes. [`ArrayFramer`] cuts a streamed JSON array into its elements.
 
+pub mod array_stream;
 pub mod doc;
+pub(crate) mod partial;
 pub mod raw;
+mod scan;
 pub mod splice;
+mod unescape;
 
+pub use array_stream::ArrayFramer;
 pub use doc::{Doc, Member};
+pub use scan::MAX_DEPTH;
 pub use splice::{Rope, Splice, SpliceError};
 
 /// A half-open byte range `start..end` of a text.
@@ -66,6 +72,21 @@ pub enum Kind {
     Object,
 }
 
+impl Kind {
+    /// The kind of the value that begins with `byte`, if one can.
+    const fn from_first_byte(byte: u8) -> Option<Self> {
+        match byte {
+            b'"' => Some(Self::String),
+            b'{' => Some(Self::Object),
+            b'[' => Some(Self::Array),
+            b'-' | b'0'..=b'9' => Some(Self::Number),
+            b't' | b'f' => Some(Self::Bool),
+            b'n' => Some(Self::Null),
+            _ => None,
+        }
+    }
+}
+
 /// Why a body can't be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScanError {
@@ -93,7 +114,17 @@ pub enum ScanError {
         /// The key, decoded.
         key: String,
     },
-    /// Deeper than [`doc::MAX_DEPTH`].
-    #[error("nested deeper than {} levels", doc::MAX_DEPTH)]
+    /// Deeper than [`MAX_DEPTH`].
+    #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
+    /// More than [`doc::MAX_PARTS`] members and elements at the top.
+    #[error("more than {} members and elements", doc::MAX_PARTS)]
+    TooManyParts,
+}
+
+/// A key that stands twice among `keys`. Sorted, since a hostile body can have a million of them.
+fn duplicate<'a>(keys: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let mut keys: Vec<&str> = keys.collect();
+    keys.sort_unstable();
+    keys.array_windows().find(|[a, b]| a == b).map(|[a, _]| *a)
 }

@@ -1,9 +1,13 @@
-//! A look into one element of a validated body. The text is trusted to be valid JSON ([`super::Doc`] saw to that, or
-//! serde_json wrote it), so these skip instead of validating; on broken text they return errors or `None`, never panic.
-use super::{Kind, ScanError, Span};
+//! A look into one element of a body. The text is expected to be valid JSON ([`super::Doc`] saw to that, or serde_json
+//! wrote it); on broken text these return errors or `None`, never panic. Nothing is kept: what is not asked for is
+//! stepped over at the scanner's speed. Spans count from the start of the text that was given.
+use super::scan::Scanner;
+use super::unescape::unescape;
+use super::{Kind, ScanError, Span, duplicate};
 use std::borrow::Cow;
+use std::{iter, mem};
 
-/// One member of an object; spans count from the start of the text that was given.
+/// One member of an object.
 #[derive(Debug, Clone)]
 pub struct Field<'a> {
     /// The key, decoded.
@@ -19,26 +23,67 @@ pub struct Field<'a> {
 /// # Errors
 /// [`ScanError::NotAnObject`] if it holds something else, [`ScanError::DuplicateKey`] if a key stands twice.
 pub fn object(raw: &str) -> Result<Vec<Field<'_>>, ScanError> {
-    let _ = raw;
-    Err(ScanError::NotAnObject)
+    let fields = fields(raw).ok_or(ScanError::NotAnObject)?.collect::<Result<Vec<_>, _>>()?;
+    match duplicate(fields.iter().map(|field| field.key.as_ref())) {
+        Some(key) => Err(ScanError::DuplicateKey { key: key.to_owned() }),
+        None => Ok(fields),
+    }
 }
 
 /// The elements of the array that `raw` holds; `None` if it holds something else.
 pub fn array(raw: &str) -> Option<Vec<Span>> {
-    let _ = raw;
-    None
+    elements(raw)?.collect::<Result<_, _>>().ok()
 }
 
 /// The kind of the value that `raw` holds.
 pub fn kind(raw: &str) -> Option<Kind> {
-    let _ = raw;
-    None
+    Scanner::new(raw).kind()
 }
 
 /// The string that `raw` holds, unescaped; borrowed where it has no escapes. Lone surrogates become U+FFFD.
 pub fn string(raw: &str) -> Option<Cow<'_, str>> {
-    let _ = raw;
-    None
+    let mut scanner = Scanner::new(raw);
+    let span = scanner.string().ok()?;
+    scanner.end().ok()?;
+    inside(raw, span).map(unescape)
+}
+
+/// The value of the first member with this (decoded) key, if `raw` holds an object that has one. Later members are not
+/// looked at, so that a duplicate goes unseen: [`object`] refuses them.
+pub fn get(raw: &str, key: &str) -> Option<Span> {
+    fields(raw)?.map_while(Result::ok).find(|field| field.key == key).map(|field| field.value)
+}
+
+/// The string in the first member with this key, unescaped.
+pub fn get_str<'a>(raw: &'a str, key: &str) -> Option<Cow<'a, str>> {
+    let span = get(raw, key)?;
+    string(raw.get(span.start..span.end)?)
+}
+
+/// The value that a JSON pointer names (RFC 6901); the empty pointer names the whole value. Of duplicate keys the
+/// first is taken.
+pub fn pointer(raw: &str, pointer: &str) -> Option<Span> {
+    let mut found = Span::new(0, raw.len());
+    let mut tokens = pointer.split('/');
+    if !tokens.next()?.is_empty() {
+        return None;
+    }
+    for token in tokens {
+        let value = raw.get(found.start..found.end)?;
+        let inner = match kind(value)? {
+            Kind::Object => get(value, &token.replace("~1", "/").replace("~0", "~"))?,
+            Kind::Array => elements(value)?.map_while(Result::ok).nth(array_index(token)?)?,
+            _ => return None,
+        };
+        found = inner.offset(found.start);
+    }
+    Some(found)
+}
+
+/// An array index as RFC 6901, section 4 writes it: decimal digits without leading zeros.
+fn array_index(token: &str) -> Option<usize> {
+    let is_canonical = token == "0" || token.starts_with(|digit: char| matches!(digit, '1'..='9'));
+    if is_canonical { token.parse().ok() } else { None }
 }
 
 /// `text` as a JSON string with its quotes.
@@ -48,6 +93,45 @@ pub fn quote(text: &str) -> String {
 
 /// `text` escaped as the inside of a JSON string, without quotes: to be inserted into a string that is there.
 pub fn escape(text: &str) -> String {
-    let quoted = quote(text);
-    quoted[1..quoted.len() - 1].to_owned()
+    let mut inside = quote(text);
+    inside.pop();
+    inside.remove(0);
+    inside
 }
+
+/// The text between the quotes of a string.
+fn inside(raw: &str, string: Span) -> Option<&str> {
+    raw.get(string.start + 1..string.end - 1)
+}
+
+/// Containers that are open around a member or an element: the one that `raw` holds.
+const INNER_DEPTH: usize = 1;
+
+/// The members of the object that `raw` holds, one at a time; not to be asked on after an error.
+fn fields(raw: &str) -> Option<impl Iterator<Item = Result<Field<'_>, ScanError>>> {
+    let mut scanner = Scanner::new(raw);
+    let mut first = true;
+    scanner.eat(b'{').then_some(())?;
+    Some(iter::from_fn(move || {
+        let key_span = scanner.next_key(mem::take(&mut first)).transpose()?;
+        Some(key_span.and_then(|key_span| {
+            let key = unescape(inside(raw, key_span).unwrap_or_default());
+            Ok(Field { key, key_span, value: scanner.value(INNER_DEPTH)? })
+        }))
+    }))
+}
+
+/// The elements of the array that `raw` holds, one at a time; not to be asked on after an error.
+fn elements(raw: &str) -> Option<impl Iterator<Item = Result<Span, ScanError>>> {
+    let mut scanner = Scanner::new(raw);
+    let mut first = true;
+    scanner.eat(b'[').then_some(())?;
+    Some(iter::from_fn(move || match scanner.next_element(mem::take(&mut first)) {
+        Ok(true) => Some(scanner.value(INNER_DEPTH)),
+        Ok(false) => None,
+        Err(error) => Some(Err(error)),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,9 +56,23 @@ impl Splice {
     ///
     /// # Errors
     /// [`SpliceError`] when edits overlap or lie outside.
-    pub fn apply(self, body: &Bytes) -> Result<Rope, SpliceError> {
-        let _ = body;
-        Ok(Rope::default())
+    pub fn apply(mut self, body: &Bytes) -> Result<Rope, SpliceError> {
+        self.edits.sort_by_key(|(span, _)| (span.start, !span.is_empty()));
+        let mut rope = Rope::default();
+        let mut done = 0;
+        for (span, text) in self.edits {
+            if span.start > span.end || span.end > body.len() {
+                return Err(SpliceError::Outside { at: span.end });
+            }
+            if span.start < done {
+                return Err(SpliceError::Overlap { at: span.start });
+            }
+            rope.push(body.slice(done..span.start));
+            rope.push(text);
+            done = span.end;
+        }
+        rope.push(body.slice(done..));
+        Ok(rope)
     }
 }
 
@@ -81,6 +95,11 @@ impl Rope {
     }
 
     /// The slices in order; none is empty.
+    pub fn parts(&self) -> &[Bytes] {
+        &self.parts
+    }
+
+    /// The slices in order; none is empty.
     pub fn into_parts(self) -> Vec<Bytes> {
         self.parts
     }
@@ -89,10 +108,22 @@ impl Rope {
     pub fn to_bytes(&self) -> Bytes {
         self.parts.concat().into()
     }
+
+    fn push(&mut self, part: Bytes) {
+        if !part.is_empty() {
+            self.len += part.len();
+            self.parts.push(part);
+        }
+    }
 }
 
 impl From<Bytes> for Rope {
     fn from(bytes: Bytes) -> Self {
-        Self { len: bytes.len(), parts: if bytes.is_empty() { vec![] } else { vec![bytes] } }
+        let mut rope = Self::default();
+        rope.push(bytes);
+        rope
     }
 }
+
+#[cfg(test)]
+mod tests;
