@@ -1,2 +1,6 @@
 //! Arguments and exit codes; everything else is in the library.
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    hookgate::cli::run()
+}

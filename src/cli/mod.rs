@@ -1,1 +1,130 @@
-//! See the map in lib.rs.
+//! The command line: one file per command. Logs go to stderr, results to stdout.
+//!
+//! Exit codes: 0 ok, 1 findings or failure, 2 wrong usage.
+mod admin_client;
+mod check;
+mod demo;
+mod serve;
+mod sessions;
+
+use crate::app::AppError;
+use crate::config::Problems;
+use crate::telemetry::logs;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Parser)]
+#[command(name = "hookgate", version, about, after_help = "Example:\n  hookgate demo")]
+struct Cli {
+    /// How log lines look
+    #[arg(long, global = true, value_enum, default_value = "text")]
+    log_format: LogFormat,
+    /// What is logged, such as info or hookgate=debug
+    #[arg(long, global = true, default_value = "info")]
+    log_level: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the gateway
+    Serve(serve::Serve),
+    /// Validate a configuration and print every problem, or print a JSON schema
+    Check(check::Check),
+    /// Show a conversation through hooks, without a key and without a network
+    Demo(demo::Demo),
+    /// See and change the sessions of a running gateway
+    Sessions(sessions::Sessions),
+}
+
+/// `--config`, the same for every command.
+#[derive(Debug, Args)]
+struct ConfigFile {
+    /// The configuration; without it ./config/hookgate.yaml, else /etc/hookgate/hookgate.yaml, else the defaults
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+impl From<LogFormat> for logs::Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    /// The configuration can't be used.
+    #[error(transparent)]
+    Config(#[from] Problems),
+    /// The gateway can't run.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// The log level.
+    #[error(transparent)]
+    Logs(#[from] logs::BadLevel),
+    /// The admin API of a running gateway.
+    #[error(transparent)]
+    Admin(#[from] admin_client::AdminError),
+    /// The runtime can't start, or stdout is closed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Runs the command that the process's arguments name.
+pub fn run() -> ExitCode {
+    // clap itself answers wrong usage, with 2.
+    let cli = Cli::parse();
+    let format = cli.log_format.into();
+    let done = match cli.command {
+        Command::Serve(command) => command.run(format, &cli.log_level),
+        Command::Check(command) => command.run(),
+        Command::Demo(command) => command.run(),
+        Command::Sessions(command) => command.run(),
+    };
+    match done {
+        Ok(code) => code,
+        // `hookgate ... | head` is no failure.
+        Err(CliError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes a line of a result.
+fn print(line: impl std::fmt::Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_definition_is_consistent_and_every_command_shows_an_example() {
+        let mut cli = Cli::command();
+        cli.clone().debug_assert();
+        cli.build();
+        let mut commands: Vec<_> = cli.get_subcommands().cloned().collect();
+        commands.extend(commands.clone().iter().flat_map(|command| command.get_subcommands().cloned()));
+        for mut command in commands.into_iter().filter(|command| command.get_name() != "help") {
+            let help = command.render_help().to_string();
+            assert!(help.contains("Example:\n  hookgate "), "{help}");
+        }
+    }
+}

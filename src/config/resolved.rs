@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Everything.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Where agents connect.
     pub listen: SocketAddr,
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Secret {
 }
 
 /// `admin`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admin {
     /// Where it listens.
     pub listen: SocketAddr,
@@ -76,7 +76,7 @@ impl Provider {
 }
 
 /// One of `upstreams`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// Its name: also the prefix `/NAME`.
     pub name: String,
@@ -99,7 +99,7 @@ pub struct Upstream {
 }
 
 /// Where an id is looked for.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdSource {
     /// A request header.
     Header(http::HeaderName),
@@ -131,7 +131,7 @@ pub enum Isolation {
 }
 
 /// `sessions`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sessions {
     /// The session's id, first present wins.
     pub id: Vec<IdSource>,
@@ -154,7 +154,7 @@ pub struct Sessions {
 }
 
 /// `store`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Store {
     /// sled in this folder.
     Sled {
@@ -166,7 +166,7 @@ pub enum Store {
 }
 
 /// `lifecycle`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lifecycle {
     /// Hooks' text newly placed in one turn, in Unicode scalar values.
     pub max_injected_context_chars: usize,
@@ -197,7 +197,7 @@ pub enum Retain {
 }
 
 /// `injection`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Injection {
     /// Where text goes.
     pub layout: Layout,
@@ -208,7 +208,7 @@ pub struct Injection {
 }
 
 /// `limits`; sizes in bytes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// One request body, as sent and decoded.
     pub request_body: usize,
@@ -275,7 +275,7 @@ pub enum Mode {
 }
 
 /// One of `hooks`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Unique.
     pub name: String,
@@ -298,7 +298,7 @@ pub struct Hook {
 }
 
 /// `run`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Run {
     /// A constant.
     Text(String),

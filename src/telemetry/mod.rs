@@ -1,1 +1,3 @@
-//! See the map in lib.rs.
+//! Logs, metrics, redaction.
+
+pub mod logs;

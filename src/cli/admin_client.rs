@@ -1,0 +1,161 @@
+//! A client of the admin API of a running gateway (CONTRACT section 6).
+use super::ConfigFile;
+use crate::config::{self, Config, Problems, Store};
+use clap::Args;
+use reqwest::{Client, Method, Url};
+use serde_json::Value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+/// The variable that may hold the token, as in the configuration's example.
+const TOKEN_VARIABLE: &str = "HOOKGATE_ADMIN_TOKEN";
+
+/// The file in the store's folder that holds a token which the gateway made itself.
+const TOKEN_FILE: &str = "admin.token";
+
+/// The admin API answers from memory; what takes longer hangs. Ending a session waits for its hooks, whose own deadline
+/// is below this.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Which gateway.
+#[derive(Debug, Args)]
+pub(super) struct Target {
+    #[command(flatten)]
+    file: ConfigFile,
+    /// The admin listener's URL; without it the configuration's admin.listen
+    #[arg(long, value_name = "URL", global = true)]
+    admin: Option<Url>,
+    /// The admin token; without it HOOKGATE_ADMIN_TOKEN, the configuration's admin.token, or STORE_PATH/admin.token
+    #[arg(long, global = true)]
+    token: Option<String>,
+}
+
+/// Why the gateway gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AdminError {
+    /// The configuration that would say where it is.
+    #[error(transparent)]
+    Config(#[from] Problems),
+    /// No token anywhere.
+    #[error("no admin token: write --token, set {TOKEN_VARIABLE}, or run where the gateway's store is")]
+    NoToken,
+    /// No answer.
+    #[error("{url}: {}", chain(.source))]
+    Unreachable {
+        /// What was asked.
+        url: Url,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// An answer that says no.
+    #[error("{url}: {status}{}{message}", if .message.is_empty() { "" } else { ": " })]
+    Refused {
+        /// What was asked.
+        url: Url,
+        /// The status.
+        status: reqwest::StatusCode,
+        /// The gateway's words.
+        message: String,
+    },
+    /// An answer that can't be read.
+    #[error("{url}: the answer is not JSON, is this the admin listener?")]
+    NotJson {
+        /// What was asked.
+        url: Url,
+    },
+    /// A URL that can't be extended.
+    #[error("{0}: not the URL of an admin listener, write one such as http://127.0.0.1:8788")]
+    BadUrl(String),
+}
+
+/// A gateway's admin API.
+pub(super) struct AdminClient {
+    http: Client,
+    base: Url,
+    token: String,
+}
+
+impl Target {
+    /// Finds URL and token.
+    pub(super) fn client(&self) -> Result<AdminClient, AdminError> {
+        let given =
+            self.token.clone().or_else(|| config::process_env(TOKEN_VARIABLE)).filter(|token| !token.is_empty());
+        let config = match (&self.admin, &given) {
+            (Some(_), Some(_)) => None,
+            _ => Some(config::load(self.file.config.as_deref(), &config::process_env)?.config),
+        };
+        let token = given.or_else(|| config.as_ref().and_then(stored_token)).ok_or(AdminError::NoToken)?;
+        let base = match (&self.admin, &config) {
+            (Some(url), _) => url.clone(),
+            (None, config) => {
+                listener_url(config.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |c| c.admin.listen))?
+            }
+        };
+        AdminClient::new(base, token)
+    }
+}
+
+fn stored_token(config: &Config) -> Option<String> {
+    if let Some(token) = &config.admin.token {
+        return Some(token.0.clone());
+    }
+    let Store::Sled { path } = &config.store else { return None };
+    std::fs::read_to_string(path.join(TOKEN_FILE)).ok().map(|token| token.trim().to_owned())
+}
+
+/// A listener on every address is reached on the loopback one.
+fn listener_url(listen: SocketAddr) -> Result<Url, AdminError> {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    let text = format!("http://{}", SocketAddr::new(ip, listen.port()));
+    text.parse().map_err(|_| AdminError::BadUrl(text))
+}
+
+impl AdminClient {
+    fn new(base: Url, token: String) -> Result<Self, AdminError> {
+        // reqwest has no TLS provider of its own here; a second installation is refused and harmless.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // The listener is near: a proxy from the environment would only see the token.
+        let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build();
+        let http = http.map_err(|source| AdminError::Unreachable { url: base.clone(), source })?;
+        Ok(Self { http, base, token })
+    }
+
+    /// Asks for `path`, whose segments are encoded here. An empty answer is `null`.
+    pub(super) async fn ask(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> Result<Value, AdminError> {
+        let mut url = self.base.clone();
+        url.path_segments_mut().map_err(|()| AdminError::BadUrl(self.base.to_string()))?.pop_if_empty().extend(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        let unreachable = |source| AdminError::Unreachable { url: url.clone(), source };
+        let request = self.http.request(method, url.clone()).bearer_auth(&self.token);
+        let response = request.header("content-type", "application/json").send().await.map_err(unreachable)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(unreachable)?;
+        let json = serde_json::from_slice::<Value>(&body);
+        if !status.is_success() {
+            let message = json.ok().as_ref().and_then(message).unwrap_or_default();
+            return Err(AdminError::Refused { url, status, message });
+        }
+        if body.is_empty() { Ok(Value::Null) } else { json.map_err(|_| AdminError::NotJson { url }) }
+    }
+}
+
+/// The words of an error body: `{"error": {"message": ".."}}` or `{"error": ".."}`.
+fn message(body: &Value) -> Option<String> {
+    let error = body.get("error")?;
+    error.get("message").unwrap_or(error).as_str().map(str::to_owned)
+}
+
+/// reqwest's own words leave out the cause.
+fn chain(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

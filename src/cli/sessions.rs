@@ -1,0 +1,192 @@
+//! `hookgate sessions list|show|end|clear`
+use super::admin_client::{AdminClient, AdminError, Target};
+use super::{CliError, print};
+use clap::{Args, Subcommand};
+use reqwest::Method;
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// The columns of `list`, by the names in the API.
+const COLUMNS: [&str; 5] = ["id", "agent", "tenant", "turns", "last_active"];
+
+/// The agent of a session that has no sub-agents.
+const MAIN: &str = "main";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hookgate sessions list")]
+pub(super) struct Sessions {
+    #[command(flatten)]
+    target: Target,
+    /// Print the API's JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All sessions, latest first
+    #[command(after_help = "Example:\n  hookgate sessions list --json")]
+    List,
+    /// One session with all its agents and what their slots hold
+    #[command(after_help = "Example:\n  hookgate sessions show 8f3a")]
+    Show(Whose),
+    /// End a session: its session.end hooks run
+    #[command(after_help = "Example:\n  hookgate sessions end 8f3a --agent reviewer")]
+    End(Agent),
+    /// Empty a session's slots
+    #[command(after_help = "Example:\n  hookgate sessions clear 8f3a --slot project")]
+    Clear {
+        #[command(flatten)]
+        agent: Agent,
+        /// Only this slot
+        #[arg(long)]
+        slot: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Whose {
+    /// The session's id
+    id: String,
+    /// Whose, when several tenants have a session of this id
+    #[arg(long)]
+    tenant: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct Agent {
+    #[command(flatten)]
+    session: Whose,
+    /// The agent
+    #[arg(long, default_value = MAIN)]
+    agent: String,
+}
+
+impl Whose {
+    fn query(&self) -> Vec<(&str, &str)> {
+        self.tenant.iter().map(|tenant| ("tenant", tenant.as_str())).collect()
+    }
+}
+
+impl Agent {
+    fn path<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
+        [&["v1", "sessions", &self.session.id, "agents", &self.agent], rest].concat()
+    }
+}
+
+impl Sessions {
+    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+        let client = self.target.client()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.ask(&client))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn ask(&self, client: &AdminClient) -> Result<(), CliError> {
+        match &self.command {
+            Command::List => {
+                let all = list(client).await?;
+                self.show(&Value::from(all.clone()), &table(&all))
+            }
+            Command::Show(session) => {
+                let found = client.ask(Method::GET, &["v1", "sessions", &session.id], &session.query()).await?;
+                self.show(&found, &details(&found))
+            }
+            Command::End(agent) => {
+                let ended = client.ask(Method::POST, &agent.path(&["end"]), &agent.session.query()).await?;
+                self.show(&ended, &format!("ended {} {}", agent.session.id, agent.agent))
+            }
+            Command::Clear { agent, slot } => {
+                let cleared = clear(client, agent, slot.as_deref()).await?;
+                self.show(&Value::from(cleared.clone()), &format!("cleared {}", cleared.join(", ")))
+            }
+        }
+    }
+
+    fn show(&self, json: &Value, text: &str) -> Result<(), CliError> {
+        if self.json {
+            print(json)?
+        } else {
+            print(text)?
+        }
+        Ok(())
+    }
+}
+
+/// Follows the pages; a cursor that comes again ends it.
+async fn list(client: &AdminClient) -> Result<Vec<Value>, AdminError> {
+    let mut all = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let query: Vec<_> = cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
+        let mut page = client.ask(Method::GET, &["v1", "sessions"], &query).await?;
+        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
+            all.extend(items);
+        }
+        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+        if next.is_none() || next == cursor {
+            return Ok(all);
+        }
+        cursor = next;
+    }
+}
+
+/// The names of the slots that were emptied.
+async fn clear(client: &AdminClient, agent: &Agent, slot: Option<&str>) -> Result<Vec<String>, AdminError> {
+    let query = agent.session.query();
+    let slots: Vec<String> = match slot {
+        Some(slot) => vec![slot.to_owned()],
+        None => {
+            let record = client.ask(Method::GET, &agent.path(&[]), &query).await?;
+            slots(&record).map(|(name, _)| name.to_owned()).collect()
+        }
+    };
+    for slot in &slots {
+        client.ask(Method::DELETE, &agent.path(&["context", slot]), &query).await?;
+    }
+    Ok(slots)
+}
+
+/// The slots of one agent's record with their texts.
+fn slots(record: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let slots = record.get("slots").and_then(Value::as_object);
+    let text = |slot: &'_ Value| slot.get("text").and_then(Value::as_str).is_some();
+    slots
+        .into_iter()
+        .flatten()
+        .filter(move |(_, slot)| text(slot))
+        .map(|(name, slot)| (name.as_str(), slot.get("text").and_then(Value::as_str).unwrap_or_default()))
+}
+
+fn table(records: &[Value]) -> String {
+    let header = COLUMNS.map(|name| name.to_uppercase().replace('_', " ")).to_vec();
+    let rows = records.iter().map(|record| COLUMNS.map(|name| cell(record.get(name))).to_vec());
+    let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
+    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max();
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(|column| width(column).unwrap_or_default()).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn details(found: &Value) -> String {
+    let records = found.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let mut lines = Vec::new();
+    for record in records {
+        lines.push(COLUMNS.map(|name| format!("{name}={}", cell(record.get(name)))).join(" "));
+        lines.extend(slots(record).map(|(name, text)| format!("  {name}: {}", text.replace('\n', "\n    "))));
+    }
+    lines.join("\n")
+}
+
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => "-".into(),
+        Some(other) => other.to_string(),
+    }
+}

@@ -1,0 +1,127 @@
+//! The configuration in effect, for `GET /v1/config`: in the form of the file, secrets masked.
+use super::resolved::{Config, Hook, IdSource, Run, Secret, Store, Upstream};
+use super::units::{show_duration, show_size};
+use super::value::Include;
+use serde_json::{Map, Value, json};
+
+/// What stands for a secret.
+const MASK: &str = "***";
+
+/// `config` with the keys of the file. Secrets, values of headers and of hooks' variables are masked; profiles are
+/// named, not quoted.
+pub fn masked(config: &Config) -> Value {
+    let Config { listen, admin, upstreams, aliases, sessions, store, lifecycle, injection, limits, hooks, profiles } =
+        config;
+    let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
+    json!({
+        "listen": listen.to_string(),
+        "admin": {"listen": admin.listen.to_string(), "token": mask(admin.token.as_ref())},
+        "upstreams": upstreams.iter().map(upstream).collect::<Vec<_>>(),
+        "models": {"aliases": aliases},
+        "sessions": {
+            "id": sources(&sessions.id),
+            "agent": sources(&sessions.agent),
+            "parent": sources(&sessions.parent),
+            "project": sources(&sessions.project),
+            "without_id": sessions.without_id.word(),
+            "isolation": sessions.isolation.word(),
+            "idle_end": show_duration(sessions.idle_end),
+            "retain": show_duration(sessions.retain),
+            "side_requests": sessions.side_requests,
+        },
+        "store": match store {
+            Store::Sled { path } => json!({"kind": "sled", "path": path}),
+            Store::Memory => json!({"kind": "memory"}),
+        },
+        "lifecycle": {
+            "max_injected_context_chars": lifecycle.max_injected_context_chars,
+            "request_deadline": show_duration(lifecycle.request_deadline),
+            "max_requests_per_turn": 0,
+        },
+        "injection": {
+            "layout": injection.layout.word(),
+            "retain": injection.retain.word(),
+            "wrap": injection.wrap,
+        },
+        "limits": {
+            "request_body": show_size(limits.request_body),
+            "buffered_bytes": show_size(limits.buffered_bytes),
+            "hook_output": show_size(limits.hook_output),
+            "held_response": show_size(limits.held_response),
+            "outcome_text": show_size(limits.outcome_text),
+            "concurrent_requests": limits.concurrent_requests,
+        },
+        "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
+        "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
+    })
+}
+
+fn mask(secret: Option<&Secret>) -> Value {
+    secret.map_or(Value::Null, |_| MASK.into())
+}
+
+fn masked_names<'a>(names: impl Iterator<Item = &'a str>) -> Map<String, Value> {
+    names.map(|name| (name.to_owned(), MASK.into())).collect()
+}
+
+fn upstream(upstream: &Upstream) -> Value {
+    json!({
+        "name": upstream.name,
+        "dialect": upstream.provider.word(),
+        "base_url": upstream.base_url.to_string(),
+        "prefix": upstream.prefix,
+        "headers": masked_names(upstream.headers.iter().map(|(name, _)| name.as_str())),
+        "api_key": mask(upstream.api_key.as_ref()),
+        "connect_timeout": show_duration(upstream.connect_timeout),
+        "idle_timeout": show_duration(upstream.idle_timeout),
+        "cached": upstream.cached,
+    })
+}
+
+fn source(source: &IdSource) -> Value {
+    match source {
+        IdSource::Header(name) => name.as_str().into(),
+        IdSource::Body { pointer, matching } => json!({"body": pointer, "match": matching}),
+    }
+}
+
+fn hook(hook: &Hook) -> Value {
+    json!({
+        "name": hook.name,
+        "on": hook.on.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+        "run": run(&hook.run),
+        "slot": hook.slot,
+        "when": hook.when,
+        "timeout": hook.timeout.map(show_duration),
+        "on_error": hook.on_error.word(),
+        "mode": hook.mode.word(),
+        "include": if hook.include_request { vec![Include::Request.word()] } else { Vec::new() },
+    })
+}
+
+fn run(run: &Run) -> Value {
+    match run {
+        Run::Text(text) => json!({"text": text}),
+        Run::File(path) => json!({"file": path}),
+        Run::Command { argv, cwd, env, env_pass } => json!({
+            "command": argv,
+            "cwd": cwd,
+            "env": masked_names(env.keys().map(String::as_str)),
+            "env_pass": env_pass,
+        }),
+        Run::Http { url, headers } => json!({"http": {
+            "url": without_query(url),
+            "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),
+        }}),
+    }
+}
+
+/// A query may hold a key.
+fn without_query(url: &http::Uri) -> String {
+    let url = url.to_string();
+    url.split_once('?').map_or(url.clone(), |(path, _)| format!("{path}?{MASK}"))
+}
+
+fn profile_name(text: &str) -> Value {
+    super::yaml::value(text).ok().and_then(|profile| profile.get("name").cloned()).unwrap_or(Value::Null)
+}

@@ -1,0 +1,77 @@
+//! What is wrong with a configuration, and where: all of it at once, one line each.
+use std::fmt;
+
+/// A place in a text; line and column count from 1, columns in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+impl Place {
+    /// Where every text begins.
+    pub const START: Self = Self { line: 1, column: 1 };
+}
+
+/// What a problem does to `serve`; `check` fails on either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The configuration can't be used.
+    Fatal,
+    /// Something outside the file is not in order yet (a hook's script is missing). A hook never breaks a session, so the
+    /// gateway starts and the hook fails when it runs.
+    Warning,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub place: Place,
+    /// The key's path, such as `hooks[1].timeout`; empty when it concerns the whole file.
+    pub key: String,
+    /// What is wrong and what to write instead.
+    pub what: String,
+    /// What it does.
+    pub severity: Severity,
+}
+
+/// The problems of one file in the order of its lines. Prints one line each: `file:line:col: key: what`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Problems {
+    /// The file's name as it was given.
+    pub file: String,
+    /// At least one.
+    pub list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Problems of `file`, sorted by place.
+    pub fn new(file: impl Into<String>, mut list: Vec<Problem>) -> Self {
+        list.sort_by_key(|p| p.place);
+        Self { file: file.into(), list }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether one of them is fatal.
+    pub fn is_fatal(&self) -> bool {
+        self.list.iter().any(|p| p.severity == Severity::Fatal)
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, Problem { place, key, what, .. }) in self.list.iter().enumerate() {
+            let newline = if index == 0 { "" } else { "\n" };
+            let colon = if key.is_empty() { "" } else { ": " };
+            write!(f, "{newline}{}:{}:{}: {key}{colon}{what}", self.file, place.line, place.column)?;
+        }
+        Ok(())
+    }
+}

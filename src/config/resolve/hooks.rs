@@ -1,0 +1,119 @@
+//! `hooks`: one runner each, unique names, and scripts that are really there.
+use super::{Base, first_use};
+use crate::config::reader::{At, Reader};
+use crate::config::resolved::{Hook, Run};
+use crate::config::value::Include;
+use crate::config::written as from;
+use std::path::{Path, PathBuf};
+
+/// A name stands in log lines, metrics and URLs; beyond this it is a sentence.
+const MAX_NAME_CHARS: usize = 128;
+
+/// Any of the three execute bits (POSIX).
+const EXECUTABLE: u32 = 0o111;
+
+/// Resolves the list; a hook without exactly one runner is left out.
+pub(super) fn resolve(written: Vec<from::Hook>, base: &Base, reader: &mut Reader<'_>) -> Vec<Hook> {
+    let names: Vec<_> = written.iter().map(|hook| &hook.name).collect();
+    for (name, first) in first_use(&names) {
+        reader.refuse_at(name, format!("`{}` is already the name in line {}, write another", name.value, first.line));
+    }
+    for hook in &written {
+        check(hook, reader);
+    }
+    written.into_iter().filter_map(|hook| convert(hook, base, reader)).collect()
+}
+
+fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
+    for name in std::iter::once(&hook.name).chain(&hook.slot) {
+        let printable = !name.value.is_empty() && !name.value.chars().any(char::is_control);
+        if !printable || name.value.chars().count() > MAX_NAME_CHARS {
+            reader.refuse_at(name, format!("write 1 to {MAX_NAME_CHARS} printable characters"));
+        }
+    }
+    if hook.on.0.is_empty() {
+        let name = &hook.name;
+        let on = At { value: (), place: name.place, key: name.key.replace(".name", ".on") };
+        reader.refuse_at(&on, "missing, write an event such as session.start or prompt.submit");
+    }
+}
+
+fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hook> {
+    let run = runner(&hook.run, base, reader)?;
+    Some(Hook {
+        slot: hook.slot.map_or_else(|| hook.name.value.clone(), |slot| slot.value),
+        name: hook.name.value,
+        on: hook.on.0,
+        run,
+        when: hook.when.map(|expression| expression.0),
+        timeout: hook.timeout,
+        on_error: hook.on_error,
+        mode: hook.mode,
+        include_request: hook.include.contains(&Include::Request),
+    })
+}
+
+fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
+    let from::Run { text, file, command, cwd, env, env_pass, http } = &run.value;
+    if command.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
+        reader.refuse_at(run, "cwd, env and env_pass belong to a command, leave them out");
+    }
+    match (text, file, command, http) {
+        (Some(text), None, None, None) => Some(Run::Text(text.clone())),
+        (None, Some(file), None, None) => {
+            let path = base.join(&file.value);
+            if !path.is_file() {
+                reader.warn_at(file, format!("no such file {}, create it or write another path", path.display()));
+            }
+            Some(Run::File(path))
+        }
+        (None, None, Some(argv), None) => {
+            let argv = program(argv, base, reader)?;
+            let folder = base.join(cwd.as_ref().map_or(".", |cwd| cwd.value.as_str()));
+            if let Some(cwd) = cwd.as_ref().filter(|_| !folder.is_dir()) {
+                reader.warn_at(cwd, format!("no such folder {}, create it or write another path", folder.display()));
+            }
+            Some(Run::Command { argv, cwd: folder, env: env.clone(), env_pass: env_pass.clone() })
+        }
+        (None, None, None, Some(post)) => Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() }),
+        (None, None, None, None) => {
+            reader.refuse_at(run, "does nothing, write one of text, file, command and http");
+            None
+        }
+        _ => {
+            reader.refuse_at(run, "more than one runner, write one of text, file, command and http");
+            None
+        }
+    }
+}
+
+/// A program with a slash is a path, and starts at the configuration's folder; a bare name is looked for in `PATH`.
+fn program(argv: &At<Vec<String>>, base: &Base, reader: &mut Reader<'_>) -> Option<Vec<String>> {
+    let Some((program, arguments)) = argv.value.split_first().filter(|(program, _)| !program.is_empty()) else {
+        reader.refuse_at(argv, "no program, write a list such as [./hook.sh, --option]");
+        return None;
+    };
+    if !program.contains('/') {
+        if find_in_path(program, reader.env("PATH")).is_none() {
+            reader.warn_at(argv, format!("no `{program}` in PATH, install it or write a path such as ./{program}"));
+        }
+        return Some(argv.value.clone());
+    }
+    let path = base.join(program);
+    if !path.is_file() {
+        reader.warn_at(argv, format!("no such file {}, create it or write another path", path.display()));
+    } else if !is_executable(&path) {
+        reader.warn_at(argv, format!("not executable, run `chmod +x {}`", path.display()));
+    }
+    Some(std::iter::once(path.to_string_lossy().into_owned()).chain(arguments.iter().cloned()).collect())
+}
+
+fn find_in_path(program: &str, path: Option<String>) -> Option<PathBuf> {
+    let path = path?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| is_executable(candidate))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & EXECUTABLE != 0)
+}

@@ -1,0 +1,136 @@
+//! From written to resolved: paths made absolute, built-in upstreams added, and the rules that concern more than one key.
+mod hooks;
+mod upstreams;
+
+use super::problem::Place;
+use super::reader::{At, Reader};
+use super::resolved::{self as to, Config};
+use super::value::{Count, NoRequestLimit, StoreKind};
+use super::written::{self as from, File};
+use std::path::{Path, PathBuf};
+
+/// The folder of the configuration: where relative paths start. Absolute.
+#[derive(Debug, Clone)]
+pub(super) struct Base(PathBuf);
+
+impl Base {
+    /// The folder of `file`; without a file, the working directory.
+    pub(super) fn of(file: Option<&Path>) -> Self {
+        let folder = file.and_then(Path::parent).unwrap_or(Path::new(""));
+        // Without a working directory (it was deleted) relative paths stay relative.
+        Self(std::path::absolute(Path::new(".").join(folder)).unwrap_or_else(|_| folder.to_owned()))
+    }
+
+    /// `path` as an absolute one.
+    pub(super) fn join(&self, path: &str) -> PathBuf {
+        let joined = self.0.join(path);
+        std::path::absolute(&joined).unwrap_or(joined)
+    }
+}
+
+/// Resolves `file`. Problems go to `reader`; what has a fatal one is left out of the result.
+pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Config {
+    check_listeners(&file, reader);
+    let from::Lifecycle { max_injected_context_chars, request_deadline, max_requests_per_turn: NoRequestLimit } =
+        file.lifecycle;
+    Config {
+        listen: file.listen.value,
+        admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
+        upstreams: upstreams::resolve(file.upstreams, reader),
+        aliases: file.models.aliases,
+        sessions: sessions(file.sessions),
+        store: match file.store.kind {
+            StoreKind::Sled => to::Store::Sled { path: base.join(&file.store.path) },
+            StoreKind::Memory => to::Store::Memory,
+        },
+        lifecycle: to::Lifecycle { max_injected_context_chars: max_injected_context_chars.0, request_deadline },
+        injection: to::Injection {
+            layout: file.injection.layout,
+            retain: file.injection.retain,
+            wrap: file.injection.wrap,
+        },
+        limits: limits(&file.limits, reader),
+        hooks: hooks::resolve(file.hooks, base, reader),
+        profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
+    }
+}
+
+/// What only one user may have is refused where others can connect.
+fn check_listeners(file: &File, reader: &mut Reader<'_>) {
+    let (listen, admin) = (&file.listen, &file.admin.listen);
+    if listen.value == admin.value && listen.value.port() != 0 {
+        reader.refuse_at(admin, "the same address as `listen`, write another port");
+    }
+    if listen.value.ip().is_loopback() {
+        return;
+    }
+    let isolation = &file.sessions.isolation;
+    if isolation.value == to::Isolation::None {
+        reader.refuse_at(
+            isolation,
+            "none needs a loopback listener, write `isolation: credential` or listen on 127.0.0.1",
+        );
+    }
+    for api_key in file.upstreams.iter().filter_map(|upstream| upstream.api_key.as_ref()) {
+        let what = "would be lent to everyone who can connect, leave it out or listen on 127.0.0.1";
+        reader.refuse_at(api_key, what);
+    }
+}
+
+fn sessions(from: from::Sessions) -> to::Sessions {
+    let sources = |list: Vec<from::IdSource>| list.into_iter().map(source).collect();
+    to::Sessions {
+        id: sources(from.id),
+        agent: sources(from.agent),
+        parent: sources(from.parent),
+        project: sources(from.project),
+        without_id: from.without_id,
+        isolation: from.isolation.value,
+        idle_end: from.idle_end,
+        retain: from.retain,
+        side_requests: from.side_requests.into_iter().map(|expression| expression.0).collect(),
+    }
+}
+
+fn source(from: from::IdSource) -> to::IdSource {
+    match from {
+        from::IdSource::Header(name) => to::IdSource::Header(name),
+        from::IdSource::Body(body) => {
+            to::IdSource::Body { pointer: body.body.0, matching: body.r#match.map(|pattern| pattern.0) }
+        }
+    }
+}
+
+fn limits(from: &from::Limits, reader: &mut Reader<'_>) -> to::Limits {
+    let Count(concurrent_requests) = from.concurrent_requests.value;
+    if concurrent_requests == 0 {
+        reader.refuse_at(&from.concurrent_requests, "0 lets no request through, write at least 1");
+    }
+    to::Limits {
+        request_body: from.request_body.0,
+        buffered_bytes: from.buffered_bytes.0,
+        hook_output: from.hook_output.0,
+        held_response: from.held_response.0,
+        outcome_text: from.outcome_text.0,
+        concurrent_requests,
+    }
+}
+
+fn profile(path: &At<String>, base: &Base, reader: &mut Reader<'_>) -> Option<String> {
+    let file = base.join(&path.value);
+    let fault = match std::fs::read_to_string(&file) {
+        Ok(text) => match super::yaml::value(&text) {
+            Ok(_) => return Some(text),
+            Err(error) => error.to_string(),
+        },
+        Err(error) => error.to_string(),
+    };
+    reader.refuse_at(path, format!("{}: {fault}", file.display()));
+    None
+}
+
+/// Names that occur twice, each with the line of its first use.
+fn first_use<'a>(names: &[&'a At<String>]) -> Vec<(&'a At<String>, Place)> {
+    let earlier = |index: usize, name: &At<String>| names.iter().take(index).find(|first| first.value == name.value);
+    names.iter().enumerate().filter_map(|(i, name)| earlier(i, name).map(|first| (*name, first.place))).collect()
+}

@@ -1,0 +1,248 @@
+//! The configuration as it is written: every key, its default, and what it is for. No side effects: whether a hook's
+//! script exists is [`super::resolve`]'s question.
+use super::collection::OneOrMany;
+use super::node::{Content, Node};
+use super::reader::{At, Reader, Value};
+use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
+use super::section::section;
+use super::value::{
+    BaseUrl, Count, Expression, Headers, Include, NoRequestLimit, Pattern, Pointer, Prefix, Size, StoreKind, Url,
+};
+use http::HeaderName;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+section! {
+    /// The configuration of hookgate.
+    struct File {
+        /// Where agents connect.
+        listen: At<SocketAddr> = "127.0.0.1:8787",
+        /// The listener for health, metrics and sessions.
+        admin: Admin = "{}",
+        /// Where requests go. anthropic, openai and gemini are built in; one of the same name replaces it.
+        upstreams: Vec<Upstream> = "[]",
+        /// Names of models.
+        models: Models = "{}",
+        /// Whose request it is.
+        sessions: Sessions = "{}",
+        /// Where state lives.
+        store: Store = "{}",
+        /// Budgets and deadlines of a turn.
+        lifecycle: Lifecycle = "{}",
+        /// Where hooks' text goes.
+        injection: Injection = "{}",
+        /// Bounds.
+        limits: Limits = "{}",
+        /// The pipeline, in order.
+        hooks: Vec<Hook> = "[]",
+        /// Files with client profiles, tried before the built-in ones.
+        profiles: Vec<At<String>> = "[]",
+    }
+    later {
+        "continuation": "continuing a turn that the model ended",
+        "bus": "the session bus",
+        "knowledge": "proposals and shared knowledge",
+        "policies": "policies on what cannot be seen",
+        "keys": "gateway keys",
+        "inspect": "recording of requests",
+        "trust": "trust in proxies ahead of the gateway",
+        "tls": "TLS listeners",
+        "telemetry": "export of traces",
+    }
+
+    /// The admin listener.
+    struct Admin {
+        /// Where it listens.
+        listen: At<SocketAddr> = "127.0.0.1:8788",
+        /// The bearer token; without one it is made at start and kept in STORE_PATH/admin.token.
+        token: Option<Secret> = "null",
+    }
+
+    /// One provider's API.
+    struct Upstream {
+        /// Its name, also the path prefix /NAME.
+        name: At<String>,
+        /// What it speaks.
+        dialect: Provider,
+        /// Scheme, authority and an optional path that is put before every request's path.
+        base_url: BaseUrl,
+        /// A path prefix of its own, stripped on the way up; without one the well-known paths lead here.
+        prefix: Option<At<Prefix>> = "null",
+        /// Headers set on the way up.
+        headers: Headers = "{}",
+        /// Replaces the client's credential.
+        api_key: Option<At<Secret>> = "null",
+        /// Until a connection stands.
+        connect_timeout: Duration = "10s",
+        /// Without a byte from the upstream.
+        idle_timeout: Duration = "10m",
+        /// Whether it caches prompts; without a cache, layout auto rebuilds the system prompt every turn.
+        cached: bool = "true",
+    }
+
+    /// Names of models.
+    struct Models {
+        /// From requested to resolved names.
+        aliases: BTreeMap<String, String> = "{}",
+    }
+    later {
+        "routes": "choosing an upstream by model",
+        "fallback": "falling back to another model",
+    }
+
+    /// Whose request it is. Of several places the first that is present wins.
+    struct Sessions {
+        /// The session's id.
+        id: Vec<IdSource> = "[x-hookgate-session, x-claude-code-session-id, x-session-id, session-id, session_id]",
+        /// The agent's id; absent or equal to the session's is `main`.
+        agent: Vec<IdSource> = "[x-hookgate-agent, x-claude-code-agent-id, thread-id]",
+        /// The parent agent's id.
+        parent: Vec<IdSource> = "[x-hookgate-parent, x-claude-code-parent-agent-id, x-codex-parent-thread-id, x-parent-session-id]",
+        /// The workspace's name.
+        project: Vec<IdSource> = "[x-hookgate-project]",
+        /// For clients that send no id: found by their history, or only hooks that need no session.
+        without_id: WithoutId = "chain",
+        /// Whether a session belongs to the credential that opened it; none is for one user on a loopback listener.
+        isolation: At<Isolation> = "credential",
+        /// Idle time after which session.end fires.
+        idle_end: Duration = "30m",
+        /// Age after which an ended session's record is deleted.
+        retain: Duration = "30d",
+        /// CEL expressions that say what is a side request, beside what the client's profile knows.
+        side_requests: Vec<Expression> = "[]",
+    }
+
+    /// A place in the body.
+    struct BodySource {
+        /// A JSON pointer.
+        body: Pointer,
+        /// A regular expression whose one group is the id; without one the whole text is.
+        r#match: Option<Pattern> = "null",
+    }
+
+    /// Where state lives.
+    struct Store {
+        /// On disk, or in memory for as long as the process lives.
+        kind: StoreKind = "sled",
+        /// The folder.
+        path: String = "./data",
+    }
+    later {
+        "url": "a store that several gateways share",
+    }
+
+    /// Budgets and deadlines of a turn.
+    struct Lifecycle {
+        /// Hooks' text newly placed in one turn, in characters (Unicode scalar values).
+        max_injected_context_chars: Count = "4000",
+        /// All hooks before a request goes up, together.
+        request_deadline: Duration = "20s",
+        /// Requests of one turn; 0 is no limit.
+        max_requests_per_turn: NoRequestLimit = "0",
+    }
+
+    /// Where hooks' text goes.
+    struct Injection {
+        /// system: rebuilt for every turn; stable: append-only, keeps prompt caches; auto: decided per conversation.
+        layout: Layout = "auto",
+        /// Ephemeral text in layout stable: gone with its turn, or kept in the history.
+        retain: Retain = "auto",
+        /// Whether each text stands in an attributed wrapper that its content cannot close.
+        wrap: bool = "true",
+    }
+
+    /// Bounds.
+    struct Limits {
+        /// One request body, as sent and decoded.
+        request_body: Size = "64MiB",
+        /// All bodies in memory at once; beyond it requests are answered with 503.
+        buffered_bytes: Size = "1GiB",
+        /// What a hook may write.
+        hook_output: Size = "1MiB",
+        /// What a rule may hold of a response.
+        held_response: Size = "8MiB",
+        /// One text of a hook's answer.
+        outcome_text: Size = "256KiB",
+        /// Requests at once.
+        concurrent_requests: At<Count> = "4096",
+    }
+
+    /// One hook.
+    struct Hook {
+        /// Its name, unique.
+        name: At<String>,
+        /// The events that it runs on.
+        on: OneOrMany<EventKind> = "[]",
+        /// What it does.
+        run: At<Run>,
+        /// The persistent slot that it owns; without one its name. Two hooks may share one.
+        slot: Option<At<String>> = "null",
+        /// A CEL expression; the hook runs when it is true.
+        when: Option<Expression> = "null",
+        /// How long it may take; without one 5s, on prompt.submit 15s.
+        timeout: Option<Duration> = "null",
+        /// When it fails: go on without it, or block the prompt.
+        on_error: OnError = "skip",
+        /// audit: it runs and is recorded, changes nothing and never blocks.
+        mode: Mode = "enforce",
+        /// What is added to its event.
+        include: Vec<Include> = "[]",
+    }
+
+    /// What a hook does: exactly one of text, file, command and http.
+    struct Run {
+        /// A constant text.
+        text: Option<String> = "null",
+        /// A file, read at every run.
+        file: Option<At<String>> = "null",
+        /// A program and its arguments; it gets the event on stdin.
+        command: Option<At<Vec<String>>> = "null",
+        /// The command's working directory; without one the folder of the configuration.
+        cwd: Option<At<String>> = "null",
+        /// The command's own environment variables.
+        env: BTreeMap<String, String> = "{}",
+        /// Names of variables passed on from the gateway's environment.
+        env_pass: Vec<String> = "[]",
+        /// A URL that the event is posted to.
+        http: Option<Post> = "null",
+    }
+    later {
+        "edits": "rule hooks that edit requests",
+        "claude_code": "hook scripts written for Claude Code",
+        "worker": "hooks that stay running",
+    }
+
+    /// A POST.
+    struct Post {
+        /// Where to.
+        url: Url,
+        /// With these headers.
+        headers: Headers = "{}",
+    }
+}
+
+/// Where an id is looked for: a header's name, or a place in the body.
+#[derive(Debug, Clone)]
+pub(super) enum IdSource {
+    /// A header.
+    Header(HeaderName),
+    /// The body.
+    Body(BodySource),
+}
+
+impl Value for IdSource {
+    const WRITE: &'static str = "a header's name or { body: /json/pointer, match: 'regex with one group' }";
+
+    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        match node.content {
+            Content::Map(_) => BodySource::read(node, reader).map(Self::Body),
+            _ => reader.parsed(node, Self::WRITE, |text| text.parse().ok()).map(Self::Header),
+        }
+    }
+
+    fn schema() -> Json {
+        json!({"oneOf": [HeaderName::schema(), BodySource::schema()]})
+    }
+}

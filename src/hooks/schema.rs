@@ -1,0 +1,191 @@
+//! The JSON schemas of an event and of an answer (CONTRACT section 4), for authors of hooks.
+use crate::config::EventKind;
+use serde_json::{Value, json};
+
+/// The dialect of the schemas.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The schema of what a hook gets. Members may be added within a version, so unknown ones are allowed.
+pub fn event() -> Value {
+    json!({
+        "$schema": DRAFT,
+        "title": "hookgate hook event",
+        "description": "One line of JSON on a command's stdin, or the body of a POST.",
+        "type": "object",
+        "required": ["v", "event", "event_id", "hook", "session", "model", "persistent", "prompt"],
+        "properties": {
+            "v": {"const": super::contract::VERSION, "description": "Version of this format."},
+            "event": {"enum": EventKind::ALL.map(EventKind::name)},
+            "event_id": {"type": "string", "description": "The same event, should it run again after a crash, has the same id."},
+            "hook": {"type": "string", "description": "The hook's name."},
+            "session": session(),
+            "model": model(),
+            "persistent": {
+                "type": "object",
+                "description": "What the session's slots hold.",
+                "additionalProperties": {"type": "string"},
+            },
+            "prompt": {
+                "description": "The user's prompt of this turn.",
+                "type": ["object", "null"],
+                "required": ["text"],
+                "properties": {"text": {"type": "string"}},
+            },
+            "request": request(),
+            "turn": turn(),
+            "reason": {"type": ["string", "null"], "description": "Why a turn failed or a session ended; only on session.fail and session.end."},
+        },
+    })
+}
+
+/// The schema of what a hook may answer. Every member is optional; unknown ones are a warning in the log.
+pub fn answer() -> Value {
+    json!({
+        "$schema": DRAFT,
+        "title": "hookgate hook answer",
+        "description": "JSON on a command's stdout, or the body of a 2xx response.",
+        "type": "object",
+        "properties": {
+            "context": {
+                "description": "On session.start, session.stop, session.fail and session.end the slot's persistent text, on prompt.submit text for this turn.",
+                "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            },
+            "clear_context": {"type": "boolean", "description": "Empties the slot."},
+            "block": {
+                "description": "prompt.submit only: the prompt is refused.",
+                "type": "object",
+                "required": ["reason"],
+                "properties": {"reason": {"type": "string", "description": "Shown to the user."}},
+            },
+            "respond": {
+                "description": "prompt.submit only: the gateway answers, the model is not asked.",
+                "type": "object",
+                "required": ["text"],
+                "properties": {"text": {"type": "string"}},
+            },
+        },
+    })
+}
+
+fn session() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "agent", "parent", "project", "tenant", "turn", "source", "started_at", "new"],
+        "properties": {
+            "id": {"type": "string"},
+            "agent": {"type": "string", "description": "main, or a sub-agent's id."},
+            "parent": {"type": ["string", "null"], "description": "The parent agent's id."},
+            "project": {"type": ["string", "null"], "description": "The workspace's name."},
+            "tenant": {"type": "string", "description": "Opaque owner."},
+            "turn": {"type": "integer", "minimum": 0, "description": "Ordinal of the turn, from 1."},
+            "source": {"enum": ["startup", "resume", "compact"]},
+            "started_at": {"type": "string", "format": "date-time"},
+            "new": {"type": "boolean", "description": "Whether this request opened the session."},
+        },
+    })
+}
+
+fn model() -> Value {
+    json!({
+        "type": "object",
+        "required": ["requested", "resolved", "family", "dialect", "upstream"],
+        "properties": {
+            "requested": {"type": "string", "description": "As the client named it."},
+            "resolved": {"type": "string", "description": "After aliases."},
+            "family": {"enum": ["claude", "gpt", "gemini", "qwen", "llama", "mistral", "deepseek", "grok", "other"]},
+            "dialect": {"type": "string"},
+            "upstream": {"type": "string"},
+        },
+    })
+}
+
+fn request() -> Value {
+    json!({
+        "description": "The request in neutral form; only for hooks with include: [request].",
+        "type": "object",
+        "properties": {
+            "system": {"type": "array", "items": {"type": "string"}},
+            "messages": {"type": "array", "items": {
+                "type": "object",
+                "required": ["role", "text"],
+                "properties": {
+                    "role": {"type": "string"},
+                    "text": {"type": "string"},
+                    "tool_calls": {"type": "array", "items": call()},
+                    "tool_results": {"type": "array", "items": {"type": "object"}},
+                },
+            }},
+            "tools": {"type": "array", "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {
+                    "name": {"type": "string"},
+                    "description": {"type": ["string", "null"]},
+                    "input_schema": {},
+                },
+            }},
+            "tool_choice": {},
+            "params": {"type": "object"},
+        },
+    })
+}
+
+fn turn() -> Value {
+    json!({
+        "description": "The turn that ended; only on session.stop and session.fail.",
+        "type": "object",
+        "required": ["id", "text", "tool_calls", "finish_reason", "usage", "legs", "continuing", "attempt"],
+        "properties": {
+            "id": {"type": "string", "description": "Stable over retries."},
+            "message_id": {"type": ["string", "null"], "description": "The last answer's id."},
+            "text": {"type": "string", "description": "The whole turn's answer, all its requests."},
+            "tool_calls": {"type": "array", "items": call()},
+            "finish_reason": {"enum": ["stop", "length", "tool_calls", "refusal", "pause", "error"]},
+            "native_finish_reason": {"type": ["string", "null"]},
+            "usage": {
+                "type": "object",
+                "required": ["input", "cached_input", "output"],
+                "properties": {
+                    "input": {"type": "integer", "description": "Uncached input of the turn's last request, in tokens."},
+                    "cached_input": {"type": "integer", "description": "Cache reads of the turn's last request, in tokens."},
+                    "output": {"type": "integer", "description": "Output of the whole turn, in tokens."},
+                },
+            },
+            "legs": {"type": "integer", "minimum": 1},
+            "continuing": {"type": "boolean"},
+            "attempt": {"type": "integer", "minimum": 1},
+        },
+    })
+}
+
+fn call() -> Value {
+    json!({
+        "type": "object",
+        "required": ["id", "name", "input"],
+        "properties": {"id": {"type": "string"}, "name": {"type": "string"}, "input": {}},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_event_schema_names_every_member_of_the_events_parts() {
+        let info = crate::hooks::contract::SessionInfo {
+            id: String::new(),
+            agent: String::new(),
+            parent: None,
+            project: None,
+            tenant: String::new(),
+            turn: 1,
+            source: String::new(),
+            started_at: String::new(),
+            new: true,
+        };
+        let written = serde_json::to_value(info).unwrap();
+        let schema = event();
+        let properties = schema["properties"]["session"]["properties"].as_object().unwrap();
+        assert_eq!(written.as_object().unwrap().keys().collect::<Vec<_>>(), properties.keys().collect::<Vec<_>>());
+    }
+}
