@@ -1,5 +1,5 @@
 //! What a hook gets and what it may answer (CONTRACT section 4).
-use crate::context::{Call, Usage};
+use crate::context::{Call, Digest, Usage};
 use crate::dialect::NeutralRequest;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -108,6 +108,19 @@ pub struct TurnInfo {
     pub attempt: u32,
 }
 
+/// A deterministic id of the event that `parts` name: the same parts give the same id, after a crash too, and another
+/// split of the same characters gives another one. 128 bits of a digest in Crockford's base32, 26 characters like a ULID.
+#[must_use]
+pub fn event_id(parts: &[&str]) -> String {
+    /// Crockford's base32: no I, L, O, U.
+    const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    /// 26 characters of 5 bits hold 130; the first carries 3 bits.
+    const LENGTH: u32 = 26;
+    let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
+    let bits = u128::from_be_bytes(Digest::of(&parts).0);
+    (0..LENGTH).rev().map(|place| char::from(ALPHABET[(bits >> (5 * place)) as usize % ALPHABET.len()])).collect()
+}
+
 /// What a hook answered, checked and cleaned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -119,4 +132,19 @@ pub struct Outcome {
     pub block: Option<String>,
     /// The gateway answers with this text.
     pub respond: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_ids_are_deterministic_and_tell_parts_apart() {
+        let id = event_id(&["t_1", "s1", "main", "prompt.submit", "3"]);
+        assert_eq!(id, event_id(&["t_1", "s1", "main", "prompt.submit", "3"]));
+        assert_ne!(id, event_id(&["t_1", "s1", "main", "prompt.submit3", ""]));
+        assert_eq!(id.len(), 26);
+        assert!(id.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()), "{id}");
+        assert!(id.as_bytes()[0] < b'8', "26 characters hold 130 bits: the first one stays below 8");
+    }
 }

@@ -1,0 +1,205 @@
+//! What a hook wrote, read as an [`Outcome`] (CONTRACT section 4).
+use super::HookFailure;
+use super::contract::Outcome;
+use crate::config::EventKind;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// Fields of the contract that later versions honour: known, so no typing error, but without effect.
+const LATER: [&str; 7] = ["edits", "continue", "message", "veto", "tool", "propose", "send"];
+
+/// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
+const NAMED_FIELDS: usize = 8;
+
+/// How much of each unknown field's name a warning shows, in bytes.
+const NAMED_FIELD_BYTES: usize = 40;
+
+/// Scripts written on Windows begin their output with it; it is no text.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The reason when a hook blocks and gives none. Going on instead would turn a policy's "no" into a "yes".
+const NO_REASON: &str = "A policy refused this prompt.";
+
+/// An outcome, and what was wrong with the answer but not wrong enough to fail.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Parsed {
+    /// What counts.
+    pub outcome: Outcome,
+    /// For the operator's log.
+    pub warnings: Vec<String>,
+}
+
+impl Outcome {
+    /// Reads what a hook wrote: a JSON object when its first non-blank character is `{`, else plain context text on
+    /// the events that take it. Blank output is an empty outcome. Each text is at most `text_limit` bytes; a longer one
+    /// is cut with a warning.
+    ///
+    /// # Errors
+    /// [`HookFailure::InvalidJson`] and [`HookFailure::WrongType`].
+    pub fn parse(kind: EventKind, written: &[u8], text_limit: usize) -> Result<Parsed, HookFailure> {
+        let mut reader = Reader { kind, text_limit, parsed: Parsed::default() };
+        let text = String::from_utf8_lossy(written);
+        if matches!(text, Cow::Owned(_)) {
+            reader.warn("the output is not UTF-8; the bad bytes were replaced".into());
+        }
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        if text.trim_start().starts_with('{') {
+            reader.object(text)?;
+        } else {
+            reader.plain(text);
+        }
+        Ok(reader.parsed)
+    }
+
+    /// A text as it stands, whatever it begins with: what `text` and `file` hooks give.
+    #[must_use]
+    pub fn plain(kind: EventKind, text: &str, text_limit: usize) -> Parsed {
+        let mut reader = Reader { kind, text_limit, parsed: Parsed::default() };
+        reader.plain(text);
+        reader.parsed
+    }
+}
+
+struct Reader {
+    kind: EventKind,
+    text_limit: usize,
+    parsed: Parsed,
+}
+
+impl Reader {
+    fn warn(&mut self, text: String) {
+        self.parsed.warnings.push(text);
+    }
+
+    fn plain(&mut self, text: &str) {
+        if matches!(self.kind, EventKind::SessionStart | EventKind::PromptSubmit) {
+            // The line ends at the end belong to `echo` and to the editor, as in a shell's `$(...)`.
+            self.push_context(text.trim_end_matches(['\n', '\r']));
+        } else if !text.trim().is_empty() {
+            tracing::debug!(event = self.kind.name(), bytes = text.len(), "plain output is no context on this event");
+        }
+    }
+
+    fn object(&mut self, text: &str) -> Result<(), HookFailure> {
+        let answer: Map<String, Value> =
+            serde_json::from_str(text).map_err(|e| HookFailure::InvalidJson(e.to_string()))?;
+        let mut unknown = Vec::new();
+        // `null` is an absent field: serializers write it for one that is not set.
+        for (field, value) in answer.iter().filter(|(_, value)| !value.is_null()) {
+            match field.as_str() {
+                "context" => self.context(value)?,
+                "clear_context" => self.clear_context(value)?,
+                "block" => self.block(value)?,
+                "respond" => self.respond(value)?,
+                later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
+                _ => unknown.push(field.as_str()),
+            }
+        }
+        self.unknown_fields(&unknown);
+        Ok(())
+    }
+
+    fn context(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let wrong = || HookFailure::WrongType { field: "context", expected: "a text or an array of texts" };
+        match value {
+            Value::String(text) => self.push_context(text),
+            Value::Array(texts) => {
+                for text in texts {
+                    self.push_context(text.as_str().ok_or_else(wrong)?);
+                }
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    fn clear_context(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let clear =
+            value.as_bool().ok_or(HookFailure::WrongType { field: "clear_context", expected: "true or false" })?;
+        // A prompt's context is ephemeral; it has no slot that could be emptied.
+        if clear && self.kind == EventKind::PromptSubmit {
+            self.ignored("clear_context");
+        } else {
+            self.parsed.outcome.clear_context = clear;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let reason = self.member(value, "reason", ("block", "block.reason"))?;
+        if self.kind != EventKind::PromptSubmit {
+            self.ignored("block");
+            return Ok(());
+        }
+        if reason.is_none() {
+            self.warn("`block` has no reason".into());
+        }
+        let reason = reason.unwrap_or(NO_REASON);
+        self.parsed.outcome.block = Some(self.cut(reason));
+        Ok(())
+    }
+
+    fn respond(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let text = self.member(value, "text", ("respond", "respond.text"))?;
+        match text {
+            _ if self.kind != EventKind::PromptSubmit => self.ignored("respond"),
+            None => self.warn("`respond` has no text and is ignored".into()),
+            Some(text) => self.parsed.outcome.respond = Some(self.cut(text)),
+        }
+        Ok(())
+    }
+
+    /// The one text member of an object; `None` when it is absent or blank. `paths`: of the object and of the member.
+    fn member<'v>(
+        &mut self,
+        value: &'v Value,
+        name: &str,
+        paths: (&'static str, &'static str),
+    ) -> Result<Option<&'v str>, HookFailure> {
+        let (object, member) = paths;
+        let members = value.as_object().ok_or(HookFailure::WrongType { field: object, expected: "an object" })?;
+        let unknown: Vec<&str> = members.keys().map(String::as_str).filter(|key| *key != name).collect();
+        self.unknown_fields(&unknown);
+        match members.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.trim().is_empty())),
+            Some(_) => Err(HookFailure::WrongType { field: member, expected: "a text" }),
+        }
+    }
+
+    fn push_context(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            let text = self.cut(text);
+            self.parsed.outcome.context.push(text);
+        }
+    }
+
+    fn cut(&mut self, text: &str) -> String {
+        let end = text.floor_char_boundary(self.text_limit);
+        if end < text.len() {
+            self.warn(format!("a text of {} bytes was cut at the limit of {}", text.len(), self.text_limit));
+        }
+        text[..end].to_owned()
+    }
+
+    fn ignored(&mut self, field: &str) {
+        self.warn(format!("`{field}` has no effect on {}", self.kind.name()));
+    }
+
+    fn unknown_fields(&mut self, names: &[&str]) {
+        if names.is_empty() {
+            return;
+        }
+        let named: Vec<String> = names
+            .iter()
+            .take(NAMED_FIELDS)
+            .map(|name| format!("{:?}", &name[..name.floor_char_boundary(NAMED_FIELD_BYTES)]))
+            .collect();
+        let more = names.len() - named.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        self.warn(format!("unknown fields: {}{more}", named.join(", ")));
+    }
+}
+
+#[cfg(test)]
+mod tests;

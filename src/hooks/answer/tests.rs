@@ -1,0 +1,158 @@
+use super::*;
+use proptest::prelude::*;
+
+const LIMIT: usize = 64;
+
+fn parse(kind: EventKind, written: &str) -> Parsed {
+    Outcome::parse(kind, written.as_bytes(), LIMIT).expect("no failure")
+}
+
+#[test]
+fn plain_text_is_context_on_start_and_prompt_only() {
+    for (kind, expected) in [
+        (EventKind::SessionStart, vec!["hello".to_owned()]),
+        (EventKind::PromptSubmit, vec!["hello".to_owned()]),
+        (EventKind::SessionStop, vec![]),
+        (EventKind::SessionFail, vec![]),
+        (EventKind::SessionEnd, vec![]),
+    ] {
+        let parsed = parse(kind, "hello\n");
+        assert_eq!(parsed.outcome.context, expected, "{}", kind.name());
+        assert!(parsed.warnings.is_empty());
+    }
+}
+
+#[test]
+fn only_an_opening_brace_makes_json() {
+    for text in ["[1,2]", "\"quoted\"", "null", "  indented", "a { b"] {
+        assert_eq!(parse(EventKind::PromptSubmit, text).outcome.context, [text]);
+    }
+    for text in ["{\"context\":\"x\"}", " \n\t{\"context\":\"x\"}\n", "\u{feff}{\"context\":\"x\"}"] {
+        assert_eq!(parse(EventKind::PromptSubmit, text).outcome.context, ["x"], "{text:?}");
+    }
+}
+
+#[test]
+fn blank_output_changes_nothing() {
+    for text in ["", " ", "\n\n", "\u{feff}", "{}", "{\"context\":\" \"}", "{\"context\":[\"\",\"\\n\"]}"] {
+        for kind in EventKind::ALL {
+            assert_eq!(parse(kind, text), Parsed::default(), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn broken_json_and_wrong_types_fail() {
+    for text in ["{", "{\"context\":\"x\"", "{\"context\":\"x\"} {}", "{'context':1}", "{}x"] {
+        let failure = Outcome::parse(EventKind::PromptSubmit, text.as_bytes(), LIMIT).expect_err(text);
+        assert!(matches!(failure, HookFailure::InvalidJson(_)), "{failure}");
+    }
+    for (text, message) in [
+        (r#"{"context":1}"#, "invalid answer: `context` must be a text or an array of texts"),
+        (r#"{"context":["a",2]}"#, "invalid answer: `context` must be a text or an array of texts"),
+        (r#"{"clear_context":"yes"}"#, "invalid answer: `clear_context` must be true or false"),
+        (r#"{"block":true}"#, "invalid answer: `block` must be an object"),
+        (r#"{"block":{"reason":5}}"#, "invalid answer: `block.reason` must be a text"),
+        (r#"{"respond":"hi"}"#, "invalid answer: `respond` must be an object"),
+        (r#"{"respond":{"text":[]}}"#, "invalid answer: `respond.text` must be a text"),
+    ] {
+        let failure = Outcome::parse(EventKind::PromptSubmit, text.as_bytes(), LIMIT).expect_err(text);
+        assert_eq!(failure.to_string(), message);
+    }
+}
+
+#[test]
+fn nesting_beyond_the_parsers_depth_fails() {
+    let text = format!("{{\"context\":{}", "[".repeat(100_000));
+    assert!(Outcome::parse(EventKind::PromptSubmit, text.as_bytes(), LIMIT).is_err());
+}
+
+#[test]
+fn every_field_is_read_where_it_has_an_effect() {
+    let text = r#"{"context":["a","b"],"clear_context":true,"block":{"reason":"no"},"respond":{"text":"hi"}}"#;
+    let prompt = parse(EventKind::PromptSubmit, text);
+    insta::assert_debug_snapshot!(prompt, @r#"
+    Parsed {
+        outcome: Outcome {
+            context: [
+                "a",
+                "b",
+            ],
+            clear_context: false,
+            block: Some(
+                "no",
+            ),
+            respond: Some(
+                "hi",
+            ),
+        },
+        warnings: [
+            "`clear_context` has no effect on prompt.submit",
+        ],
+    }
+    "#);
+    for kind in [EventKind::SessionStart, EventKind::SessionStop, EventKind::SessionFail, EventKind::SessionEnd] {
+        let parsed = parse(kind, text);
+        let expected = Outcome { context: vec!["a".into(), "b".into()], clear_context: true, ..Outcome::default() };
+        assert_eq!(parsed.outcome, expected);
+        let name = kind.name();
+        assert_eq!(
+            parsed.warnings,
+            [format!("`block` has no effect on {name}"), format!("`respond` has no effect on {name}")]
+        );
+    }
+}
+
+#[test]
+fn fields_without_effect_are_named_in_a_warning() {
+    for (text, warnings) in [
+        (r#"{"additionalContext":"x","a":1}"#, vec![r#"unknown fields: "additionalContext", "a""#]),
+        (r#"{"block":{"reason":"no","code":1}}"#, vec![r#"unknown fields: "code""#]),
+        (r#"{"edits":[],"veto":true}"#, vec!["`edits` is not available yet", "`veto` is not available yet"]),
+        (r#"{"edits":null,"x":null,"context":null,"block":null}"#, vec![]),
+        (r#"{"respond":{}}"#, vec!["`respond` has no text and is ignored"]),
+    ] {
+        assert_eq!(parse(EventKind::PromptSubmit, text).warnings, warnings, "{text}");
+    }
+    let many: Map<String, Value> = (0..20).map(|n| (format!("f{n}"), Value::from(n))).collect();
+    let parsed = parse(EventKind::PromptSubmit, &Value::from(many).to_string());
+    assert!(parsed.warnings[0].ends_with(r#""f7" and 12 more"#), "{:?}", parsed.warnings);
+}
+
+#[test]
+fn a_block_without_reason_still_blocks() {
+    for text in [r#"{"block":{}}"#, r#"{"block":{"reason":" "}}"#, r#"{"block":{"reason":null}}"#] {
+        assert_eq!(parse(EventKind::PromptSubmit, text).outcome.block.as_deref(), Some(NO_REASON), "{text}");
+    }
+}
+
+#[test]
+fn a_long_text_is_cut_at_a_character() {
+    let parsed = parse(EventKind::PromptSubmit, &"€".repeat(30));
+    assert_eq!(parsed.outcome.context, ["€".repeat(21)]);
+    assert_eq!(parsed.warnings, ["a text of 90 bytes was cut at the limit of 64"]);
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_replaced_with_a_warning() {
+    let parsed = Outcome::parse(EventKind::PromptSubmit, b"caf\xe9", LIMIT).expect("no failure");
+    assert_eq!(parsed.outcome.context, ["caf\u{fffd}"]);
+    assert_eq!(parsed.warnings, ["the output is not UTF-8; the bad bytes were replaced"]);
+}
+
+#[test]
+fn a_plain_text_may_begin_with_a_brace() {
+    let parsed = Outcome::plain(EventKind::SessionStart, "{ not json", LIMIT);
+    assert_eq!(parsed.outcome.context, ["{ not json"]);
+}
+
+proptest! {
+    #[test]
+    fn no_output_panics_and_no_text_is_over_the_limit(written in proptest::collection::vec(any::<u8>(), 0..300)) {
+        for kind in EventKind::ALL {
+            if let Ok(parsed) = Outcome::parse(kind, &written, LIMIT) {
+                prop_assert!(parsed.outcome.context.iter().all(|text| text.len() <= LIMIT && !text.trim().is_empty()));
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! The hooks of a config, and what happens to them on an event.
+use super::contract::Event;
+use super::report::{HookReport, Status};
+use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
+use super::variables::Variables;
+use super::{HookFailure, HooksError, Outcome, Parsed, When};
+use crate::config::{self, EventKind, Mode, OnError};
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use http::HeaderMap;
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+/// How long a hook may take that says nothing (CONTRACT section 2, `timeout`).
+const fn default_timeout(kind: EventKind) -> Duration {
+    match kind {
+        EventKind::PromptSubmit => Duration::from_secs(15),
+        EventKind::SessionStart | EventKind::SessionStop | EventKind::SessionFail | EventKind::SessionEnd => {
+            Duration::from_secs(5)
+        }
+    }
+}
+
+/// The configured hooks, in order, ready to run. Shared by all requests.
+#[derive(Debug)]
+pub struct Pipeline {
+    hooks: Vec<Entry>,
+    output_limit: usize,
+    text_limit: usize,
+}
+
+/// What surrounds an event.
+#[derive(Debug, Clone, Copy)]
+pub struct FireContext<'a> {
+    /// The client's headers, for `when`.
+    pub headers: &'a HeaderMap,
+    /// When all hooks must be done, whatever their own timeouts; `None` when nobody waits for them.
+    pub deadline: Option<Instant>,
+}
+
+impl Pipeline {
+    /// Makes every hook ready.
+    ///
+    /// # Errors
+    /// The first hook that can't work.
+    pub fn new(hooks: &[config::Hook], limits: &config::Limits) -> Result<Self, HooksError> {
+        let processes = Arc::new(Semaphore::new(MAX_PROCESSES));
+        let hooks = hooks.iter().map(|hook| Entry::new(hook, &processes)).collect::<Result<_, _>>()?;
+        Ok(Self { hooks, output_limit: limits.hook_output, text_limit: limits.outcome_text })
+    }
+
+    /// Whether any hook listens to this event.
+    #[must_use]
+    pub fn has(&self, kind: EventKind) -> bool {
+        self.listening(kind).next().is_some()
+    }
+
+    /// Whether [`Event::request`] must be there when this event fires: a hook includes it, or its `when` names it.
+    #[must_use]
+    pub fn wants_request(&self, kind: EventKind) -> bool {
+        self.listening(kind).any(|hook| hook.include_request || hook.when.as_ref().is_some_and(When::needs_request))
+    }
+
+    /// Runs every hook that listens to `kind`, all at the same time, and reports on each in config order.
+    ///
+    /// Each ends at its own timeout or at the deadline, whichever comes first. Dropping the future ends all of them.
+    /// `event` needs no hook name: each hook gets its own.
+    pub async fn fire(&self, kind: EventKind, event: &Event, context: FireContext<'_>) -> Vec<HookReport> {
+        let variables = Variables::new(kind, event, context.headers);
+        let firing = Firing { pipeline: self, kind, event, deadline: context.deadline, variables: &variables };
+        join_all(self.listening(kind).map(|hook| firing.report(hook))).await
+    }
+
+    fn listening(&self, kind: EventKind) -> impl Iterator<Item = &Entry> {
+        self.hooks.iter().filter(move |hook| hook.on.contains(&kind))
+    }
+}
+
+/// One hook.
+#[derive(Debug)]
+struct Entry {
+    name: Arc<str>,
+    slot: Arc<str>,
+    on: Vec<EventKind>,
+    runner: Box<dyn Runner>,
+    when: Option<When>,
+    timeout: Option<Duration>,
+    on_error: OnError,
+    mode: Mode,
+    include_request: bool,
+}
+
+impl Entry {
+    fn new(hook: &config::Hook, processes: &Arc<Semaphore>) -> Result<Self, HooksError> {
+        let when = hook.when.as_deref().map(When::compile).transpose();
+        Ok(Self {
+            name: hook.name.as_str().into(),
+            slot: hook.slot.as_str().into(),
+            on: hook.on.clone(),
+            runner: runner::of(hook, processes)?,
+            when: when.map_err(|source| HooksError::When { hook: hook.name.clone(), source })?,
+            timeout: hook.timeout,
+            on_error: hook.on_error,
+            mode: hook.mode,
+            include_request: hook.include_request,
+        })
+    }
+}
+
+/// One event on its way through the pipeline.
+struct Firing<'a> {
+    pipeline: &'a Pipeline,
+    kind: EventKind,
+    event: &'a Event,
+    deadline: Option<Instant>,
+    variables: &'a Variables<'a>,
+}
+
+impl Firing<'_> {
+    async fn report(&self, hook: &Entry) -> HookReport {
+        let span = tracing::info_span!("hook", hook = &*hook.name, event = self.kind.name());
+        let started = Instant::now();
+        // A panic in here is a defect, but it must stay inside this hook.
+        let result = AssertUnwindSafe(self.bounded(hook, started)).catch_unwind().instrument(span.clone()).await;
+        let result = result.unwrap_or_else(|panic| Err(HookFailure::Panicked(panic_text(&*panic))));
+        let report = hook_report(hook, result, started.elapsed());
+        span.in_scope(|| self.record(&report));
+        report
+    }
+
+    /// The parsed answer within the time that there is; `None` when `when` is false.
+    async fn bounded(&self, hook: &Entry, started: Instant) -> Result<Option<Parsed>, HookFailure> {
+        let timeout = hook.timeout.unwrap_or(default_timeout(self.kind));
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(started));
+        let (time, failure) = match left {
+            Some(left) if left < timeout => (left, HookFailure::Deadline(left)),
+            _ => (timeout, HookFailure::TimedOut(timeout)),
+        };
+        tokio::time::timeout(time, self.run(hook)).await.unwrap_or(Err(failure))
+    }
+
+    async fn run(&self, hook: &Entry) -> Result<Option<Parsed>, HookFailure> {
+        if let Some(when) = &hook.when
+            && !when.holds(self.variables).await?
+        {
+            return Ok(None);
+        }
+        let call = Invocation {
+            kind: self.kind,
+            event: self.event,
+            hook: &hook.name,
+            include_request: hook.include_request,
+            output_limit: self.pipeline.output_limit,
+        };
+        let text_limit = self.pipeline.text_limit;
+        match hook.runner.run(&call).await? {
+            Output::Text(text) => Ok(Some(Outcome::plain(self.kind, &text, text_limit))),
+            Output::Written(bytes) => Outcome::parse(self.kind, &bytes, text_limit).map(Some),
+        }
+    }
+
+    /// Counts the run, and logs once what an operator has to know. The words stand in the message too, so that a plain
+    /// search of the log for the hook's name finds what became of it.
+    fn record(&self, report: &HookReport) {
+        let (name, event) = (&*report.hook, self.kind.name());
+        let labels = [("hook", report.hook.clone().into()), ("event", metrics::SharedString::const_str(event))];
+        let result = report.status.name();
+        let [hook_label, event_label] = labels.clone();
+        metrics::counter!("hookgate_hook_runs_total", &[hook_label, event_label, ("result", result.into())][..])
+            .increment(1);
+        if report.status != Status::SkippedByWhen {
+            metrics::histogram!("hookgate_hook_duration_seconds", &labels[..]).record(report.duration);
+        }
+        match &report.status {
+            Status::Failed(failure) => tracing::warn!(hook = name, event, "hook {name:?} failed: {failure}"),
+            Status::SkippedByWhen => tracing::debug!(hook = name, event, "hook {name:?} skipped: `when` is false"),
+            Status::Ran => tracing::debug!(hook = name, event, took = ?report.duration, "hook {name:?} ran"),
+        }
+        for warning in &report.warnings {
+            tracing::warn!(hook = name, event, "hook {name:?}: {warning}");
+        }
+        if let Some(would) = report.would.as_ref().filter(|would| **would != Outcome::default()) {
+            tracing::info!(hook = name, event, effects = %effects(would), "hook {name:?} is audited: nothing applied");
+        }
+    }
+}
+
+fn hook_report(hook: &Entry, result: Result<Option<Parsed>, HookFailure>, duration: Duration) -> HookReport {
+    let (status, parsed) = match result {
+        Ok(Some(parsed)) => (Status::Ran, parsed),
+        Ok(None) => (Status::SkippedByWhen, Parsed::default()),
+        Err(failure) => (Status::Failed(failure), Parsed::default()),
+    };
+    let (outcome, would) = match hook.mode {
+        Mode::Enforce => (parsed.outcome, None),
+        Mode::Audit => (Outcome::default(), (status == Status::Ran).then_some(parsed.outcome)),
+    };
+    HookReport {
+        hook: Arc::clone(&hook.name),
+        slot: Arc::clone(&hook.slot),
+        status,
+        duration,
+        outcome,
+        would,
+        warnings: parsed.warnings,
+        on_error: hook.on_error,
+        mode: hook.mode,
+    }
+}
+
+/// What an outcome does, without its words.
+fn effects(outcome: &Outcome) -> String {
+    let context = format!("context ({} texts)", outcome.context.len());
+    let effects = [
+        (!outcome.context.is_empty(), context.as_str()),
+        (outcome.clear_context, "clear_context"),
+        (outcome.block.is_some(), "block"),
+        (outcome.respond.is_some(), "respond"),
+    ];
+    effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use super::*;
+use crate::config::{Hook, Limits, Run};
+use crate::dialect::neutral::NeutralRequest;
+use crate::hooks::runner::testing::event;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const LIMITS: Limits = Limits {
+    request_body: 1 << 26,
+    buffered_bytes: 1 << 30,
+    hook_output: 1 << 20,
+    held_response: 1 << 23,
+    outcome_text: 1 << 18,
+    concurrent_requests: 4096,
+};
+
+fn hook(name: &str, run: Run) -> Hook {
+    Hook {
+        name: name.into(),
+        on: vec![EventKind::PromptSubmit],
+        run,
+        slot: name.into(),
+        when: None,
+        timeout: Some(Duration::from_secs(20)),
+        on_error: OnError::Skip,
+        mode: Mode::Enforce,
+        include_request: false,
+    }
+}
+
+fn text(name: &str) -> Hook {
+    hook(name, Run::Text(format!("text of {name}")))
+}
+
+fn shell(name: &str, script: &str) -> Hook {
+    let argv = vec!["sh".into(), "-c".into(), script.into()];
+    hook(name, Run::Command { argv, cwd: PathBuf::from("/"), env: BTreeMap::new(), env_pass: vec![] })
+}
+
+fn pipeline(hooks: &[Hook]) -> Pipeline {
+    Pipeline::new(hooks, &LIMITS).expect("a pipeline")
+}
+
+async fn fire_until(pipeline: &Pipeline, deadline: Option<Duration>) -> Vec<HookReport> {
+    let headers = HeaderMap::new();
+    let context = FireContext { headers: &headers, deadline: deadline.map(|time| Instant::now() + time) };
+    pipeline.fire(EventKind::PromptSubmit, &event(), context).await
+}
+
+async fn fire(hooks: &[Hook]) -> Vec<HookReport> {
+    fire_until(&pipeline(hooks), None).await
+}
+
+fn context(reports: &[HookReport]) -> Vec<&str> {
+    reports.iter().flat_map(|report| &report.outcome.context).map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn hooks_run_at_the_same_time_and_report_in_config_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fifo = folder.path().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    // The first can only end when the second runs beside it.
+    let first = format!("cat {}", fifo.display());
+    let second = format!("echo first > {}; echo second", fifo.display());
+    let reports = fire(&[shell("a", &first), shell("b", &second), text("c")]).await;
+    assert_eq!(context(&reports), ["first", "second", "text of c"]);
+}
+
+#[tokio::test]
+async fn only_hooks_of_the_event_run() {
+    let mut other = text("other");
+    other.on = vec![EventKind::SessionStart, EventKind::SessionEnd];
+    let pipeline = pipeline(&[other, text("mine")]);
+    let reports = fire_until(&pipeline, None).await;
+    assert_eq!(context(&reports), ["text of mine"]);
+    let listened = EventKind::ALL.map(|kind| pipeline.has(kind));
+    assert_eq!(listened, [true, true, false, false, true]);
+}
+
+#[tokio::test]
+async fn a_failed_hook_leaves_the_others_alone() {
+    let mut slow = shell("slow", "sleep 300");
+    slow.timeout = Some(Duration::from_millis(50));
+    let mut unset = text("unset");
+    unset.when = Some("headers['x-team'] == 'a'".into());
+    let mut off = text("off");
+    off.when = Some("model.family == 'gpt'".into());
+    let hooks = [
+        slow,
+        shell("status", "exit 7"),
+        shell("signal", "kill -9 $$"),
+        shell("garbage", "echo '{\"context\": oops'"),
+        shell("flood", "head -c 10485760 /dev/zero"),
+        hook("file", Run::File("/nowhere/notes".into())),
+        unset,
+        off,
+        text("fine"),
+    ];
+    let reports = fire(&hooks).await;
+    assert_eq!(context(&reports), ["text of fine"]);
+    let lines: Vec<String> = reports
+        .iter()
+        .map(|report| match &report.status {
+            Status::Failed(failure) => format!("{}: {failure}", report.hook),
+            status => format!("{}: {}", report.hook, status.name()),
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    slow: timed out after 50ms
+    status: exit status 7
+    signal: ended by signal 9
+    garbage: invalid JSON: expected value at line 1 column 13
+    flood: output over the limit of 1048576 bytes
+    file: could not read /nowhere/notes: No such file or directory (os error 2)
+    unset: invalid `when`: `x-team` is undefined
+    off: skipped
+    fine: ok
+    ");
+}
+
+#[tokio::test]
+async fn all_hooks_share_the_deadline() {
+    let pipeline = pipeline(&[shell("a", "sleep 300"), shell("b", "sleep 300"), text("c")]);
+    let started = Instant::now();
+    let reports = fire_until(&pipeline, Some(Duration::from_millis(100))).await;
+    assert!(started.elapsed() < Duration::from_secs(10));
+    assert!(matches!(reports[0].status, Status::Failed(HookFailure::Deadline(_))));
+    assert!(matches!(reports[1].status, Status::Failed(HookFailure::Deadline(_))));
+    assert_eq!(context(&reports), ["text of c"]);
+}
+
+#[tokio::test]
+async fn a_deadline_that_has_passed_starts_nothing_but_constants_still_count() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let started = folder.path().join("started");
+    let pipeline = pipeline(&[shell("a", &format!("touch {}", started.display())), text("rules")]);
+    let reports = fire_until(&pipeline, Some(Duration::ZERO)).await;
+    assert_eq!(context(&reports), ["text of rules"]);
+    assert!(!started.exists());
+}
+
+#[tokio::test]
+async fn audited_hooks_are_recorded_and_change_nothing() {
+    let audited = |mut hook: Hook| {
+        hook.mode = Mode::Audit;
+        hook.on_error = OnError::Block;
+        hook
+    };
+    let reports = fire(&[
+        audited(text("a")),
+        audited(shell("b", "echo '{\"block\":{\"reason\":\"no\"}}'")),
+        audited(shell("c", "exit 1")),
+    ])
+    .await;
+    assert!(reports.iter().all(|report| report.outcome == Outcome::default() && !report.blocks()));
+    assert_eq!(reports[0].would.as_ref().map(|would| would.context.len()), Some(1));
+    assert_eq!(reports[1].would.as_ref().and_then(|would| would.block.as_deref()), Some("no"));
+    assert_eq!(reports[2].would, None);
+}
+
+#[tokio::test]
+async fn only_a_failure_that_says_block_blocks() {
+    let mut blocking = shell("blocking", "exit 1");
+    blocking.on_error = OnError::Block;
+    let mut fine = text("fine");
+    fine.on_error = OnError::Block;
+    let mut skipped = text("skipped");
+    skipped.on_error = OnError::Block;
+    skipped.when = Some("false".into());
+    let mut undefined = text("undefined");
+    undefined.on_error = OnError::Block;
+    undefined.when = Some("turn.attempt == 1".into());
+    let reports = fire(&[blocking, shell("skipping", "exit 1"), fine, skipped, undefined]).await;
+    let blocks: Vec<bool> = reports.iter().map(HookReport::blocks).collect();
+    assert_eq!(blocks, [true, false, false, false, true]);
+}
+
+#[tokio::test]
+async fn the_request_goes_to_those_who_asked() {
+    let mut asking = shell("asking", "grep -c '\"request\":{' || true");
+    asking.include_request = true;
+    let silent = shell("silent", "grep -c '\"request\":{' || true");
+    let mut by_when = text("by_when");
+    by_when.when = Some("size(tools) == 0".into());
+    let headers = HeaderMap::new();
+    let context_of_event = FireContext { headers: &headers, deadline: None };
+    let event = Event { request: Some(Arc::new(NeutralRequest::default())), ..event() };
+    let all = pipeline(&[asking, silent.clone(), by_when.clone()]);
+    let reports = all.fire(EventKind::PromptSubmit, &event, context_of_event).await;
+    assert_eq!(context(&reports), ["1", "0", "text of by_when"]);
+
+    assert!(all.wants_request(EventKind::PromptSubmit));
+    assert!(!all.wants_request(EventKind::SessionStart));
+    assert!(!pipeline(&[silent, text("c")]).wants_request(EventKind::PromptSubmit));
+    assert!(pipeline(&[by_when]).wants_request(EventKind::PromptSubmit));
+}
+
+/// Fails as no runner should.
+#[derive(Debug)]
+struct Defect;
+
+impl Runner for Defect {
+    fn run<'a>(&'a self, _: &'a Invocation<'a>) -> futures_util::future::BoxFuture<'a, Result<Output, HookFailure>> {
+        Box::pin(async { panic!("defect") })
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_this_hooks_failure() {
+    let mut pipeline = pipeline(&[text("defect"), text("fine")]);
+    pipeline.hooks[0].runner = Box::new(Defect);
+    let reports = fire_until(&pipeline, None).await;
+    assert_eq!(reports[0].status, Status::Failed(HookFailure::Panicked("defect".into())));
+    assert_eq!(context(&reports), ["text of fine"]);
+}
+
+#[test]
+fn a_hook_that_can_not_work_is_refused_by_name() {
+    let mut typing = text("typing");
+    typing.when = Some("sesion.agent == 'main'".into());
+    let mut nothing = shell("nothing", "");
+    nothing.run = Run::Command { argv: vec![], cwd: "/".into(), env: BTreeMap::new(), env_pass: vec![] };
+    for (hook, name) in [(typing, "\"typing\": when: 1:1: "), (nothing, "\"nothing\": run.command is empty")] {
+        let error = Pipeline::new(&[hook], &LIMITS).expect_err(name).to_string();
+        assert!(error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn a_prompt_hook_has_more_time_than_the_others() {
+    let defaults = EventKind::ALL.map(|kind| default_timeout(kind).as_secs());
+    assert_eq!(defaults, [5, 15, 5, 5, 5]);
+}

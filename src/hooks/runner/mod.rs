@@ -1,0 +1,84 @@
+//! What a hook does when its turn comes. One file per runner; a new one is its file and a line in [`of`].
+use super::contract::{Event, VERSION};
+use super::{HookFailure, HooksError};
+use crate::config::{EventKind, Hook, Run};
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+mod command;
+mod file;
+mod http;
+mod text;
+
+/// Command processes of one pipeline at once. A burst of sessions would otherwise fork as many processes as there are
+/// requests; who waits for a place, waits on its own timeout.
+pub const MAX_PROCESSES: usize = 64;
+
+/// Does what `run` says.
+///
+/// The pipeline bounds every run in time by dropping its future, so that must end everything that the run began. A run
+/// is polled once even when no time is left: a runner with side effects yields before it begins them.
+pub trait Runner: Send + Sync + fmt::Debug {
+    /// Runs once.
+    ///
+    /// # Errors
+    /// Whatever makes this run a failed one.
+    fn run<'a>(&'a self, call: &'a Invocation<'a>) -> BoxFuture<'a, Result<Output, HookFailure>>;
+}
+
+/// What a run gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// A text that is context as it stands.
+    Text(String),
+    /// What a program wrote: to be read by the rules of the contract.
+    Written(Vec<u8>),
+}
+
+/// One event for one hook.
+#[derive(Debug, Clone, Copy)]
+pub struct Invocation<'a> {
+    /// Which event.
+    pub kind: EventKind,
+    /// The event, without the hook's name.
+    pub event: &'a Event,
+    /// The hook's name.
+    pub hook: &'a str,
+    /// Whether the hook asked for the request.
+    pub include_request: bool,
+    /// `limits.hook_output`, in bytes.
+    pub output_limit: usize,
+}
+
+impl Invocation<'_> {
+    /// The event as this hook reads it: compact JSON without a line end. Made only by the runners that send it.
+    ///
+    /// # Errors
+    /// [`HookFailure::Event`].
+    pub fn payload(&self) -> Result<Vec<u8>, HookFailure> {
+        let request = self.event.request.as_ref().filter(|_| self.include_request).map(Arc::clone);
+        let event =
+            Event { v: VERSION, event: self.kind.name(), hook: self.hook.to_owned(), request, ..self.event.clone() };
+        serde_json::to_vec(&event).map_err(|e| HookFailure::Event(e.to_string()))
+    }
+}
+
+/// The runner of a configured hook.
+///
+/// # Errors
+/// [`HooksError`] when `run` can't work at all.
+pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runner>, HooksError> {
+    Ok(match &hook.run {
+        Run::Text(text) => Box::new(text::Text(text.clone())),
+        Run::File(path) => Box::new(file::File(path.clone())),
+        Run::Command { argv, cwd, env, env_pass } => {
+            Box::new(command::Command::new(&hook.name, argv, cwd, env, env_pass, Arc::clone(processes))?)
+        }
+        Run::Http { url, headers } => Box::new(http::Http::new(&hook.name, url, headers)?),
+    })
+}
+
+#[cfg(test)]
+pub(super) mod testing;
