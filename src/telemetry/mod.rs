@@ -1,1 +1,8 @@
-//! See the map in lib.rs.
+//! Logs, metrics, redaction.
+
+pub mod logs;
+pub mod metrics;
+pub mod names;
+pub mod redact;
+
+pub use logs::Format;

@@ -11,7 +11,10 @@ pub struct RequestBody(Kind);
 
 enum Kind {
     /// Slices in reverse, so that the next one is popped.
-    Slices { rest: Vec<Bytes>, left: u64 },
+    Slices {
+        rest: Vec<Bytes>,
+        left: u64,
+    },
     Stream(Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>),
 }
 

@@ -17,8 +17,8 @@ pub enum UpstreamError {
         seconds: u64,
     },
     /// The client's own body broke off or was refused while it was passed on.
-    #[error("the client's body ended early: {0}")]
-    ClientBody(String),
+    #[error("the client's body ended early")]
+    ClientBody(#[source] hyper_util::client::legacy::Error),
     /// Path or query can't stand in a URI of this upstream.
     #[error("the request target can't be sent: {0}")]
     Target(#[from] http::uri::InvalidUri),
@@ -36,7 +36,7 @@ impl UpstreamError {
             .source()
             .and_then(|source| source.downcast_ref::<hyper::Error>())
             .is_some_and(|source| source.is_user());
-        if from_body { Self::ClientBody(chain(&error)) } else { Self::Closed(chain(&error)) }
+        if from_body { Self::ClientBody(error) } else { Self::Closed(chain(&error)) }
     }
 
     /// The connection broke while the answer's body was read.

@@ -65,9 +65,8 @@ async fn hop_by_hop_and_own_headers_end_here() {
         ("accept", "a"),
         ("accept", "b"),
     ];
-    let request = upstream("http://h", Provider::OpenAi, None)
-        .request(call("/v1/x", &headers, RequestBody::empty()))
-        .unwrap();
+    let request =
+        upstream("http://h", Provider::OpenAi, None).request(call("/v1/x", &headers, RequestBody::empty())).unwrap();
     assert_eq!(headers_of(&request), ["accept: a", "accept: b", "te: trailers", "trailer: x-sum", "x-extra: 1"]);
 }
 
