@@ -3,7 +3,7 @@ use super::Gateway;
 use super::client_body::ClientBody;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Passage, inspect};
-use super::read::ReadError;
+use super::read::{ReadBody, ReadError, read};
 use super::relay::relay;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use super::router::{Route, RouteError};
@@ -16,9 +16,9 @@ use crate::upstream::{Call, Upstream};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::StatusCode;
 use http::request::Parts;
 use http::uri::PathAndQuery;
+use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,6 +32,16 @@ pub struct Exchange<'a> {
     pub upstream: &'a Upstream,
     /// What it asks for, where that is something that hookgate looks into.
     pub endpoint: Option<Endpoint>,
+}
+
+impl Exchange<'_> {
+    /// Reads the body into memory, within the gateway's budget, for hooks to look into.
+    ///
+    /// # Errors
+    /// [`ReadError`]
+    pub async fn read(&self, headers: &HeaderMap, body: ClientBody) -> Result<ReadBody, ReadError> {
+        read(headers, body, &self.gateway.budget).await
+    }
 }
 
 /// Answers a request: the upstream's answer, or an error in the client's dialect.
