@@ -22,7 +22,7 @@ impl Serve {
             tracing::warn!(config = %source, line = warning.place.line, key = warning.key, "{}", warning.what);
         }
         let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(app::serve(config, format, level))?;
+        runtime.block_on(app::serve(config))?;
         Ok(ExitCode::SUCCESS)
     }
 }

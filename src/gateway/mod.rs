@@ -1,1 +1,94 @@
-//! See the map in lib.rs.
+//! The edge: where agents connect.
+//!
+//! [`request`] is the life of a request, one file per phase; [`body`] and [`tap`] are the way of the answer. [`errors`] is
+//! the one place where an error gets a status.
+
+pub mod admission;
+pub mod body;
+mod client_body;
+mod decode;
+pub mod errors;
+pub mod guard;
+pub mod inspect;
+pub mod path;
+pub mod read;
+mod relay;
+pub mod request;
+pub mod request_id;
+pub mod router;
+pub mod server;
+pub mod tap;
+mod websocket;
+
+pub use client_body::{ClientBody, TooLarge};
+
+use crate::config::Config;
+use crate::upstream::connect::Tls;
+use crate::upstream::{Upstream, UpstreamError};
+use admission::{Admission, Budget};
+use request_id::RequestIds;
+use router::Router;
+use std::sync::Arc;
+
+/// Everything that requests share.
+#[derive(Debug)]
+pub struct Gateway {
+    ids: RequestIds,
+    router: Router,
+    upstreams: Vec<Upstream>,
+    admission: Admission,
+    budget: Budget,
+    /// `limits.request_body` in bytes.
+    body_limit: u64,
+}
+
+/// Why a gateway can't be made of a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// One of the upstreams.
+    #[error("upstream {name}: {source}")]
+    Upstream {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        source: UpstreamError,
+    },
+    /// The TLS library.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The system's randomness.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+impl Gateway {
+    /// A gateway for this configuration.
+    ///
+    /// # Errors
+    /// [`SetupError`]
+    pub fn new(config: &Config) -> Result<Self, SetupError> {
+        let tls = Tls::new()?;
+        let upstreams = config
+            .upstreams
+            .iter()
+            .map(|upstream| {
+                Upstream::new(upstream, &tls)
+                    .map_err(|source| SetupError::Upstream { name: upstream.name.clone(), source })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            ids: RequestIds::new()?,
+            router: Router::new(&config.upstreams),
+            upstreams,
+            admission: Admission::new(&config.limits),
+            budget: Budget::new(&config.limits),
+            body_limit: config.limits.request_body as u64,
+        })
+    }
+
+    /// The gateway as a service: every method and path goes to [`request::handle`], whose own rules apply, not a web
+    /// framework's.
+    pub fn into_service(self) -> axum::Router {
+        axum::Router::new().fallback(request::handle).with_state(Arc::new(self))
+    }
+}

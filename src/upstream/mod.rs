@@ -1,1 +1,147 @@
-//! See the map in lib.rs.
+//! The way up: one [`Upstream`] per entry of `upstreams`, each with its own connections.
+//!
+//! A relay adds nothing of its own: no `accept`, no `user-agent`, no `accept-encoding`; it follows no redirect and
+//! retries nothing that an upstream may have seen. What is dropped or replaced is in [`headers`] and [`credential`].
+
+pub mod body;
+pub mod connect;
+pub mod credential;
+mod error;
+pub mod headers;
+pub mod target;
+
+pub use body::RequestBody;
+pub use error::UpstreamError;
+
+use crate::config;
+use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, Version};
+use http_body::Body as _;
+use hyper::body::Incoming;
+use std::time::Duration;
+
+/// A request as it is to go up: the client's, with whatever hooks changed.
+#[derive(Debug)]
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// Path and query without any prefix of the gateway's own, byte for byte.
+    pub line: PathAndQuery,
+    /// The client's headers; the ones that are not for the upstream are taken out by [`Upstream::send`].
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: RequestBody,
+}
+
+/// One place that requests go to.
+#[derive(Debug)]
+pub struct Upstream {
+    name: String,
+    provider: config::Provider,
+    base: target::Base,
+    extra: Vec<(HeaderName, HeaderValue)>,
+    api_key: Option<HeaderValue>,
+    idle_timeout: Duration,
+    client: connect::Client,
+}
+
+impl Upstream {
+    /// The upstream that the configuration describes; connects to nothing yet.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Config`] when the base URL has no scheme or authority, or a header's value or the key is none
+    /// that HTTP can carry.
+    pub fn new(config: &config::Upstream, tls: &connect::Tls) -> Result<Self, UpstreamError> {
+        let extra = config
+            .headers
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), secret_value(&value.0)?)))
+            .collect::<Result<_, UpstreamError>>()?;
+        Ok(Self {
+            name: config.name.clone(),
+            provider: config.provider,
+            base: target::Base::new(&config.base_url)?,
+            extra,
+            api_key: config.api_key.as_ref().map(|key| credential::value(config.provider, &key.0)).transpose()?,
+            idle_timeout: config.idle_timeout,
+            client: connect::client(tls, config.connect_timeout),
+        })
+    }
+
+    /// Its name in the configuration.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it speaks.
+    pub fn provider(&self) -> config::Provider {
+        self.provider
+    }
+
+    /// How long it may send nothing, before and after the response's head.
+    pub fn idle_timeout(&self) -> Duration {
+        self.idle_timeout
+    }
+
+    /// Sends a request and waits for the response's head. Dropping the future gives the request up and closes its
+    /// connection.
+    ///
+    /// # Errors
+    /// [`UpstreamError`] when no head arrives. An error status is not an error here: it is an answer.
+    pub async fn send(&self, call: Call) -> Result<Response<Incoming>, UpstreamError> {
+        let request = self.request(call)?;
+        match tokio::time::timeout(self.idle_timeout, self.client.request(request)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(UpstreamError::from_client(error)),
+            Err(_elapsed) => Err(UpstreamError::Idle { seconds: self.idle_timeout.as_secs() }),
+        }
+    }
+
+    fn request(&self, call: Call) -> Result<Request<RequestBody>, UpstreamError> {
+        let Call { method, mut line, mut headers, body } = call;
+        prepare_headers(&mut headers, &body);
+        if let Some(key) = &self.api_key {
+            credential::replace(self.provider, key, &mut headers);
+            line = target::without_key(line)?;
+        }
+        for (name, value) in &self.extra {
+            headers.insert(name, value.clone());
+        }
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.base.join(line)?;
+        *request.version_mut() = Version::HTTP_11;
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+}
+
+/// Takes out what is not for the upstream and states the body's length.
+///
+/// `host` is the client's name for the gateway; the client library writes the upstream's. `expect` was answered here. A
+/// length that the client gave is restated from the body, so that there is exactly one and it is true; a body whose
+/// length nobody knows goes up chunked (RFC 9112, section 6.3).
+fn prepare_headers(headers: &mut HeaderMap, body: &RequestBody) {
+    let stated = headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING);
+    headers::strip_hop_by_hop(headers);
+    headers::strip_own(headers);
+    headers.remove(HOST);
+    headers.remove(http::header::EXPECT);
+    headers.remove(CONTENT_LENGTH);
+    if let Some(length) = body.size_hint().exact()
+        && (stated || length > 0)
+    {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+}
+
+fn secret_value(text: &str) -> Result<HeaderValue, UpstreamError> {
+    let mut value =
+        HeaderValue::from_str(text).map_err(|_| UpstreamError::Config("a header value has control characters"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! The body of a relayed answer.
+//!
+//! Every byte goes down the moment it arrives. What arrived together goes down together: a connection's task hands over
+//! one chunk at a time, so after a small chunk the body steps aside for that task, without ever waiting for time, and
+//! then passes on what has come as one frame: one write for a burst of events instead of one per event.
+//!
+//! An answer that breaks off never looks like one that ended: the body ends with an error event of the dialect where the
+//! tap has one, else with an error, upon which the server breaks the connection off.
+use super::tap::{Cut, End, Tap};
+use crate::telemetry::names;
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep};
+
+/// A chunk of this size goes down as it is: copying it would cost more than another write.
+const LARGE: usize = 16 << 10;
+
+/// Small chunks are gathered up to this size, which bounds the copy and the time until the first of them is written.
+const BATCH: usize = 32 << 10;
+
+/// How often the body steps aside before it passes a batch on. Two, because hyper's server polls a body that is pending
+/// a second time in the same run of its task, after flushing; only the second step lets other tasks run.
+const STEPS_ASIDE: u8 = 2;
+
+/// The answer broke off; the text is for the log.
+#[derive(Debug, thiserror::Error)]
+#[error("the upstream's answer broke off ({0:?})")]
+pub struct BrokenOff(Cut);
+
+/// Relays an upstream's body.
+pub struct RelayBody<B> {
+    upstream: B,
+    tap: Option<Box<dyn Tap>>,
+    idle: Idle,
+    batch: Batch,
+    steps_left: u8,
+    /// Something is gathered and waits for the tap's release.
+    gathered: bool,
+    last: Option<Last>,
+    ended: bool,
+    /// Whatever is to be held until the answer is over.
+    _hold: Option<Box<dyn Send>>,
+}
+
+/// What follows the bytes that are still here.
+enum Last {
+    End,
+    Trailers(HeaderMap),
+    Event(Bytes),
+    /// `flushed`: one step aside was taken, in which the server writes what it has: bytes that came before a cut must
+    /// not be lost with the connection.
+    Abort {
+        why: Cut,
+        flushed: bool,
+    },
+}
+
+impl<B> RelayBody<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    /// A relay of `upstream` that gives up after `idle_timeout` without a byte.
+    pub fn new(upstream: B, idle_timeout: Duration, tap: Option<Box<dyn Tap>>) -> Self {
+        let mut body = Self {
+            upstream,
+            tap,
+            idle: Idle::new(idle_timeout),
+            batch: Batch::default(),
+            steps_left: STEPS_ASIDE,
+            gathered: false,
+            last: None,
+            ended: false,
+            _hold: None,
+        };
+        if body.upstream.is_end_stream() {
+            body.upstream_ended();
+        }
+        body
+    }
+
+    /// Keeps `hold` until the answer is over.
+    #[must_use]
+    pub fn holding(mut self, hold: impl Send + 'static) -> Self {
+        self._hold = Some(Box::new(hold));
+        self
+    }
+
+    /// Takes from the upstream whatever is there. Ready when something is to be passed on.
+    fn poll_gather(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.last.is_none() && !self.batch.is_full() {
+            match Pin::new(&mut self.upstream).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => self.take(frame),
+                Poll::Ready(Some(Err(_))) => self.cut(Cut::Broken),
+                Poll::Ready(None) => self.upstream_ended(),
+                Poll::Pending if self.batch.is_empty() => {
+                    ready!(self.idle.poll(cx));
+                    self.cut(Cut::Idle);
+                }
+                Poll::Pending if self.steps_left > 0 => {
+                    self.steps_left -= 1;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(())
+    }
+
+    fn take(&mut self, frame: Frame<Bytes>) {
+        self.idle.reset();
+        match frame.into_data() {
+            Ok(data) => {
+                if let Some(tap) = &mut self.tap {
+                    tap.data(&data);
+                }
+                self.batch.push(data);
+                self.steps_left = STEPS_ASIDE;
+                if self.upstream.is_end_stream() {
+                    self.upstream_ended();
+                }
+            }
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    self.upstream_ended();
+                    if matches!(self.last, Some(Last::End)) {
+                        self.last = Some(Last::Trailers(trailers));
+                    }
+                }
+            }
+        }
+    }
+
+    fn upstream_ended(&mut self) {
+        if self.tap.as_mut().is_none_or(|tap| tap.is_whole()) {
+            self.last = Some(Last::End);
+            self.over(End::Complete);
+        } else {
+            self.cut(Cut::Unfinished);
+        }
+    }
+
+    fn cut(&mut self, why: Cut) {
+        let event = self.tap.as_mut().and_then(|tap| tap.cut(why)).filter(|event| !event.is_empty());
+        self.last = Some(event.map_or(Last::Abort { why, flushed: false }, Last::Event));
+        self.over(End::Cut(why));
+    }
+}
+
+impl<B> RelayBody<B> {
+    fn over(&mut self, how: End) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        match how {
+            End::Complete => {}
+            End::Cut(_) => metrics::counter!(names::STREAMS_CUT).increment(1),
+            End::ClientGone => metrics::counter!(names::CLIENT_GONE).increment(1),
+        }
+        if let Some(tap) = &mut self.tap {
+            tap.end(how);
+        }
+    }
+}
+
+impl<B> Drop for RelayBody<B> {
+    fn drop(&mut self) {
+        self.over(End::ClientGone);
+    }
+}
+
+impl<B> Body for RelayBody<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let this = &mut *self;
+        if !this.gathered {
+            ready!(this.poll_gather(cx));
+            this.gathered = true;
+        }
+        if let Some(tap) = &mut this.tap {
+            ready!(tap.poll_release(cx));
+        }
+        this.gathered = false;
+        if let Some(bytes) = this.batch.pop() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        match this.last.replace(Last::End) {
+            Some(Last::Trailers(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+            Some(Last::Event(event)) => Poll::Ready(Some(Ok(Frame::data(event)))),
+            Some(Last::Abort { why, flushed: true }) => Poll::Ready(Some(Err(BrokenOff(why)))),
+            Some(Last::Abort { why, flushed: false }) => {
+                this.last = Some(Last::Abort { why, flushed: true });
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Some(Last::End) | None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.last, Some(Last::End)) && self.batch.is_empty()
+    }
+
+    /// Always unknown: the length that the upstream announced stands in the head, and an answer without one (HEAD, 304)
+    /// must not get one from the server library.
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
+
+/// Small chunks that go down together, and at most one large one behind them.
+#[derive(Default)]
+struct Batch {
+    small: Vec<Bytes>,
+    length: usize,
+    large: Option<Bytes>,
+}
+
+impl Batch {
+    fn push(&mut self, chunk: Bytes) {
+        if chunk.len() >= LARGE {
+            self.large = Some(chunk);
+        } else if !chunk.is_empty() {
+            self.length += chunk.len();
+            self.small.push(chunk);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.small.is_empty() && self.large.is_none()
+    }
+
+    fn is_full(&self) -> bool {
+        self.large.is_some() || self.length >= BATCH
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let length = std::mem::take(&mut self.length);
+        match self.small.len() {
+            0 => self.large.take(),
+            1 => self.small.pop(),
+            _ => {
+                let mut joined = BytesMut::with_capacity(length);
+                self.small.drain(..).for_each(|chunk| joined.extend_from_slice(&chunk));
+                Some(joined.freeze())
+            }
+        }
+    }
+}
+
+/// Measures how long the upstream is waited for. Time in which the client does not read does not count.
+struct Idle {
+    limit: Duration,
+    waiting_since: Option<Instant>,
+    /// Set again only when it goes off, not for every chunk.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Idle {
+    fn new(limit: Duration) -> Self {
+        Self { limit, waiting_since: None, timer: None }
+    }
+
+    fn reset(&mut self) {
+        self.waiting_since = None;
+    }
+
+    /// Ready when the upstream has been waited for as long as it may take.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let deadline = *self.waiting_since.get_or_insert_with(Instant::now) + self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        loop {
+            ready!(timer.as_mut().poll(cx));
+            if timer.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! The one place where an error becomes an answer: status, code, and a body that the client's SDK parses.
+//!
+//! Codes are those of CONTRACT section 5. The client reads [`GatewayError::message`]; details of the upstream's side
+//! (addresses, causes) go to the log only.
+use super::client_body::TooLarge;
+use super::read::ReadError;
+use super::request_id::RequestId;
+use super::router::RouteError;
+use crate::context::view::AnswerForm;
+use crate::dialect::{self, DialectId, WireError};
+use crate::telemetry::names;
+use crate::upstream::UpstreamError;
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, UPGRADE};
+use http::{HeaderMap, StatusCode};
+use std::error::Error;
+
+/// Names the error to programs.
+pub const ERROR_HEADER: HeaderName = HeaderName::from_static("x-hookgate-error");
+/// Understood by the Anthropic and OpenAI SDKs in place of their own rule for the status.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// Why the gateway answers itself.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// No upstream, or a path that is refused.
+    #[error(transparent)]
+    Route(#[from] RouteError),
+    /// The request's body.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The session id can't be used; the text says which and why.
+    #[error("{0}")]
+    InvalidSession(String),
+    /// A WebSocket was asked for.
+    #[error("no WebSocket here: use plain requests")]
+    NoWebsocket,
+    /// As many requests as `limits.concurrent_requests` are in flight.
+    #[error("too many requests in flight")]
+    Overloaded,
+    /// The upstream.
+    #[error(transparent)]
+    Upstream(UpstreamError),
+}
+
+impl From<UpstreamError> for GatewayError {
+    /// A body that grew beyond the limit while it was passed on is the client's fault, wherever it came to light.
+    fn from(error: UpstreamError) -> Self {
+        match cause::<TooLarge>(&error) {
+            Some(too_large) => Self::Read(ReadError::TooLarge(*too_large)),
+            None => Self::Upstream(error),
+        }
+    }
+}
+
+fn cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    error.downcast_ref().or_else(|| cause(error.source()?))
+}
+
+/// How the client wants its errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// In whose words.
+    pub dialect: DialectId,
+    /// As what.
+    pub form: AnswerForm,
+}
+
+impl Shape {
+    /// OpenAI's: understood by most clients, for paths that are nobody's.
+    pub const UNKNOWN: Self = Self { dialect: DialectId::Chat, form: AnswerForm::Json };
+}
+
+/// Status and code, and whether the same request could be answered later.
+struct Verdict {
+    status: StatusCode,
+    code: &'static str,
+    retry: bool,
+}
+
+impl GatewayError {
+    fn verdict(&self) -> Verdict {
+        let (status, code) = match self {
+            Self::Route(RouteError::InvalidPath) => (StatusCode::BAD_REQUEST, "invalid_path"),
+            Self::Route(RouteError::NoRoute) => (StatusCode::NOT_FOUND, "no_route"),
+            Self::InvalidSession(_) => (StatusCode::BAD_REQUEST, "invalid_session"),
+            Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),
+            Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
+            Self::Read(ReadError::Invalid(_) | ReadError::Incomplete(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
+            Self::Read(ReadError::OverBudget) | Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
+            Self::Upstream(UpstreamError::Idle { .. }) => (StatusCode::GATEWAY_TIMEOUT, "upstream_idle"),
+            Self::Upstream(UpstreamError::ClientBody(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
+            Self::Upstream(UpstreamError::Target(_)) => (StatusCode::BAD_REQUEST, "invalid_path"),
+            Self::Upstream(_) => (StatusCode::BAD_GATEWAY, "upstream_unreachable"),
+        };
+        Verdict { status, code, retry: status.is_server_error() }
+    }
+
+    /// What the client reads. An upstream's address or a library's words are not the client's business.
+    fn message(&self) -> String {
+        match self {
+            Self::Upstream(UpstreamError::Unreachable(_)) => "the upstream can't be reached".into(),
+            Self::Upstream(UpstreamError::Closed(_)) => "the upstream closed the connection before it answered".into(),
+            Self::Upstream(UpstreamError::Config(_)) => "the upstream is configured wrongly".into(),
+            other => other.to_string(),
+        }
+    }
+
+    /// For a dialect to give it a shape.
+    pub fn wire(&self, id: &RequestId) -> WireError {
+        let Verdict { status, code, .. } = self.verdict();
+        WireError { status: status.as_u16(), code, message: self.message(), request_id: id.to_string() }
+    }
+
+    /// The answer. Logged and counted here, once.
+    pub fn into_response(self, shape: Shape, id: &RequestId) -> Response {
+        let Verdict { status, code, retry } = self.verdict();
+        tracing::warn!(request_id = %id, status = status.as_u16(), code, error = %self, "answered with an error");
+        metrics::counter!(names::ERRORS, "code" => code).increment(1);
+        let body = dialect::of(shape.dialect).error(&self.wire(id), shape.form);
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = status;
+        set_headers(response.headers_mut(), code, retry);
+        if status == StatusCode::UPGRADE_REQUIRED {
+            // RFC 9110 section 15.5.22 wants the protocol to use instead.
+            response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+        }
+        response
+    }
+}
+
+fn set_headers(headers: &mut HeaderMap, code: &'static str, retry: bool) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ERROR_HEADER, HeaderValue::from_static(code));
+    if !retry {
+        headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_error_has_its_status_its_code_and_says_whether_to_retry() {
+        let table = [
+            (GatewayError::from(RouteError::InvalidPath), 400, "invalid_path", false),
+            (RouteError::NoRoute.into(), 404, "no_route", false),
+            (ReadError::Invalid("gzip".into()).into(), 400, "invalid_body", false),
+            (GatewayError::InvalidSession("x".into()), 400, "invalid_session", false),
+            (ReadError::TooLarge(TooLarge { limit: 1 }).into(), 413, "body_too_large", false),
+            (ReadError::Encoding("x".into()).into(), 415, "unsupported_encoding", false),
+            (GatewayError::NoWebsocket, 426, "no_websocket", false),
+            (UpstreamError::Unreachable("10.0.0.1:1".into()).into(), 502, "upstream_unreachable", true),
+            (UpstreamError::Closed("x".into()).into(), 502, "upstream_unreachable", true),
+            (GatewayError::Overloaded, 503, "overloaded", true),
+            (ReadError::OverBudget.into(), 503, "overloaded", true),
+            (UpstreamError::Idle { seconds: 600 }.into(), 504, "upstream_idle", true),
+        ];
+        let id = RequestId::for_tests();
+        for (error, status, code, retry) in table {
+            let wire = error.wire(&id);
+            assert_eq!((wire.status, wire.code), (status, code));
+            assert!(!wire.message.contains("10.0.0.1"));
+            let response = error.into_response(Shape::UNKNOWN, &id);
+            assert_eq!(response.status(), status);
+            assert_eq!(response.headers().get(ERROR_HEADER).unwrap(), code);
+            assert_eq!(response.headers().get(CONTENT_TYPE).unwrap(), "application/json");
+            assert_eq!(response.headers().contains_key(SHOULD_RETRY), !retry, "{code}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What looks at an answer while it is relayed.
+use bytes::Bytes;
+use std::task::{Context, Poll};
+
+/// How the upstream's answer broke off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// The connection was lost, or the body was shorter than announced.
+    Broken,
+    /// No byte for the upstream's idle timeout.
+    Idle,
+    /// The bytes ended in order, but the answer in them is not whole ([`Tap::is_whole`]).
+    Unfinished,
+}
+
+/// How the relay of an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The upstream ended it.
+    Complete,
+    /// The upstream broke off.
+    Cut(Cut),
+    /// The client left before the upstream ended.
+    ClientGone,
+}
+
+/// Looks at the bytes of one answer; never changes what the upstream said.
+///
+/// Called in this order: [`Tap::data`] for every piece, before it goes down, and [`Tap::poll_release`] before pieces are
+/// handed on; then, at the end of bytes, [`Tap::is_whole`]; when the upstream broke off, [`Tap::cut`]; and always, exactly
+/// once and last, [`Tap::end`].
+pub trait Tap: Send {
+    /// The next bytes, as the upstream sent them (possibly compressed).
+    fn data(&mut self, bytes: &[u8]);
+
+    /// Whether what was seen may go down now. While this is pending nothing more is read from the upstream.
+    fn poll_release(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    /// The upstream's bytes ended in order: whether the answer in them is whole.
+    fn is_whole(&mut self) -> bool {
+        true
+    }
+
+    /// The upstream broke off: the last bytes that the client gets, an error in the dialect's words. `None` or nothing:
+    /// the client's connection is broken off too.
+    fn cut(&mut self, _why: Cut) -> Option<Bytes> {
+        None
+    }
+
+    /// It is over. May be called while the body is dropped: only record here.
+    fn end(&mut self, how: End);
+}

@@ -1,0 +1,28 @@
+//! Names of the metrics, as Prometheus shows them.
+
+/// Counter: requests answered, by `dialect` and `status` class (`2xx`).
+pub const REQUESTS: &str = "hookgate_requests_total";
+/// Gauge: requests in flight, until the last byte of the answer.
+pub const IN_FLIGHT: &str = "hookgate_requests_in_flight";
+/// Counter: errors of the gateway's own making, by `code` (as in `x-hookgate-error`).
+pub const ERRORS: &str = "hookgate_errors_total";
+/// Counter: answers that the upstream broke off, or that were idle for too long.
+pub const STREAMS_CUT: &str = "hookgate_streams_cut_total";
+/// Counter: answers whose client left before the end.
+pub const CLIENT_GONE: &str = "hookgate_client_gone_total";
+/// Gauge: bytes of request bodies in memory.
+pub const BUFFERED_BYTES: &str = "hookgate_buffered_bytes";
+/// Histogram: seconds until the upstream's head arrived, by `upstream`.
+pub const UPSTREAM_SECONDS: &str = "hookgate_upstream_head_seconds";
+
+/// Registers the descriptions; call once after the recorder is installed.
+pub(super) fn describe() {
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+    describe_counter!(REQUESTS, "Requests answered, by dialect and status class");
+    describe_gauge!(IN_FLIGHT, "Requests in flight, until the last byte of the answer");
+    describe_counter!(ERRORS, "Errors of the gateway's own making, by code");
+    describe_counter!(STREAMS_CUT, "Answers that the upstream broke off");
+    describe_counter!(CLIENT_GONE, "Answers whose client left before the end");
+    describe_gauge!(BUFFERED_BYTES, Unit::Bytes, "Bytes of request bodies in memory");
+    describe_histogram!(UPSTREAM_SECONDS, Unit::Seconds, "Time until the upstream's head arrived");
+}

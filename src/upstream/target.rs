@@ -1,0 +1,47 @@
+//! The upstream's URI for a request: its base URL, then path and query byte for byte.
+use super::UpstreamError;
+use http::Uri;
+use http::uri::{Authority, InvalidUri, PathAndQuery, Scheme};
+
+/// A base URL taken apart once.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    scheme: Scheme,
+    authority: Authority,
+    /// Put before every path; empty or `/like/this`.
+    path: String,
+}
+
+impl Base {
+    pub(super) fn new(url: &Uri) -> Result<Self, UpstreamError> {
+        let (Some(scheme), Some(authority)) = (url.scheme(), url.authority()) else {
+            return Err(UpstreamError::Config("the base URL needs a scheme and a host"));
+        };
+        let path = url.path().trim_end_matches('/').to_owned();
+        Ok(Self { scheme: scheme.clone(), authority: authority.clone(), path })
+    }
+
+    /// The URI to ask. Without a path of its own nothing is copied and nothing is parsed again.
+    pub(super) fn join(&self, line: PathAndQuery) -> Result<Uri, UpstreamError> {
+        let line = if self.path.is_empty() { line } else { format!("{}{line}", self.path).try_into()? };
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(line);
+        Uri::from_parts(parts).map_err(|_| UpstreamError::Config("the base URL can't take this path"))
+    }
+}
+
+/// The line without a `key` parameter: where Gemini clients put their credential.
+pub(super) fn without_key(line: PathAndQuery) -> Result<PathAndQuery, InvalidUri> {
+    let Some(query) = line.query().filter(|query| query.split('&').any(is_key)) else {
+        return Ok(line);
+    };
+    let kept: Vec<&str> = query.split('&').filter(|parameter| !is_key(parameter)).collect();
+    let path = line.path();
+    if kept.is_empty() { path.parse() } else { format!("{path}?{}", kept.join("&")).try_into() }
+}
+
+fn is_key(parameter: &str) -> bool {
+    parameter.split('=').next() == Some("key")
+}

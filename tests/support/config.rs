@@ -1,0 +1,61 @@
+//! Configurations for tests: the defaults of the contract, on free ports, in memory.
+use hookgate::config::{
+    Admin, Config, Injection, Isolation, Layout, Lifecycle, Limits, Provider, Retain, Sessions, Store, Upstream,
+    WithoutId,
+};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// One upstream at this address.
+pub fn upstream(name: &str, provider: Provider, addr: SocketAddr) -> Upstream {
+    Upstream {
+        name: name.into(),
+        provider,
+        base_url: format!("http://{addr}").parse().unwrap(),
+        prefix: None,
+        headers: vec![],
+        api_key: None,
+        connect_timeout: Duration::from_secs(10),
+        idle_timeout: Duration::from_secs(600),
+        cached: true,
+    }
+}
+
+/// The three built-in upstreams, all at this address.
+pub fn for_provider(addr: SocketAddr) -> Config {
+    let free: SocketAddr = ([127, 0, 0, 1], 0).into();
+    Config {
+        listen: free,
+        admin: Admin { listen: free, token: None },
+        upstreams: vec![
+            upstream("anthropic", Provider::Anthropic, addr),
+            upstream("openai", Provider::OpenAi, addr),
+            upstream("gemini", Provider::Gemini, addr),
+        ],
+        aliases: Default::default(),
+        sessions: Sessions {
+            id: vec![],
+            agent: vec![],
+            parent: vec![],
+            project: vec![],
+            without_id: WithoutId::None,
+            isolation: Isolation::Credential,
+            idle_end: Duration::from_secs(30 * 60),
+            retain: Duration::from_secs(30 * 24 * 3600),
+            side_requests: vec![],
+        },
+        store: Store::Memory,
+        lifecycle: Lifecycle { max_injected_context_chars: 4000, request_deadline: Duration::from_secs(20) },
+        injection: Injection { layout: Layout::Auto, retain: Retain::Auto, wrap: true },
+        limits: Limits {
+            request_body: 64 << 20,
+            buffered_bytes: 1 << 30,
+            hook_output: 1 << 20,
+            held_response: 8 << 20,
+            outcome_text: 256 << 10,
+            concurrent_requests: 4096,
+        },
+        hooks: vec![],
+        profiles: vec![],
+    }
+}
