@@ -194,6 +194,11 @@ where
         }
         this.gathered = false;
         if let Some(bytes) = this.batch.pop() {
+            if this.batch.is_empty()
+                && let Some(tap) = &mut this.tap
+            {
+                tap.handed_on();
+            }
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
         match this.last.replace(Last::End) {

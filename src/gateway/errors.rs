@@ -30,6 +30,12 @@ pub enum GatewayError {
     /// The request's body.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The body is not what its endpoint takes; the text says why.
+    #[error("{0}")]
+    InvalidBody(String),
+    /// An Anthropic thread that can't be continued here. The client sends the whole conversation instead.
+    #[error("this thread can't be continued here; send the full conversation without `thread`")]
+    ThreadUnsupported,
     /// The session id can't be used; the text says which and why.
     #[error("{0}")]
     InvalidSession(String),
@@ -85,6 +91,8 @@ impl GatewayError {
             Self::Route(RouteError::InvalidPath) => (StatusCode::BAD_REQUEST, "invalid_path"),
             Self::Route(RouteError::NoRoute) => (StatusCode::NOT_FOUND, "no_route"),
             Self::InvalidSession(_) => (StatusCode::BAD_REQUEST, "invalid_session"),
+            Self::InvalidBody(_) => (StatusCode::BAD_REQUEST, "invalid_body"),
+            Self::ThreadUnsupported => (StatusCode::BAD_REQUEST, "thread_unsupported_request"),
             Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),
             Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),

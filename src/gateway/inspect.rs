@@ -1,35 +1,111 @@
 //! Whether hooks look into a request, and what becomes of it.
 use super::client_body::ClientBody;
 use super::errors::GatewayError;
+use super::read::ReadBody;
 use super::request::Exchange;
-use super::tap::Tap;
+use super::turn::{Asked, Follow, Prepared, TurnError};
+use crate::dialect::Endpoint;
+use crate::json::Rope;
 use crate::upstream::RequestBody;
+use axum::body::Body;
+use axum::response::Response;
 use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
-/// What goes up, and what watches the answer.
+/// Carries the session's id to the client.
+pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-hookgate-session");
+
+/// What becomes of a request.
+pub enum Inspected {
+    /// It goes up.
+    Up(Passage),
+    /// The gateway has answered it.
+    Answered(Response),
+}
+
+/// What goes up, and what follows the answer.
 pub struct Passage {
     /// The body.
     pub body: RequestBody,
-    /// Sees the answer; `None` when nobody asks for it.
-    pub tap: Option<Box<dyn Tap>>,
+    /// Follows the answer of a turn.
+    pub follow: Option<Box<Follow>>,
+    /// The session's id, for the client.
+    pub session: Option<String>,
 }
 
 impl Passage {
-    /// The client's own body, untouched and unread.
-    pub fn untouched(body: ClientBody) -> Self {
-        Self { body: RequestBody::stream(body), tap: None }
+    fn relayed(body: RequestBody) -> Self {
+        Self { body, follow: None, session: None }
     }
 }
 
 /// Decides what goes up. `headers` are the client's; what is changed in them goes up.
 ///
 /// # Errors
-/// [`GatewayError`] when the request is answered here.
-#[allow(clippy::unused_async, reason = "hooks are awaited here")]
+/// [`GatewayError`] when the request is refused.
 pub(super) async fn inspect(
-    _exchange: &Exchange<'_>,
-    _headers: &mut HeaderMap,
+    exchange: &Exchange<'_>,
+    headers: &mut HeaderMap,
     body: ClientBody,
-) -> Result<Passage, GatewayError> {
-    Ok(Passage::untouched(body))
+) -> Result<Inspected, GatewayError> {
+    // Without hooks nothing is read: the client's stream passes through.
+    let endpoint = match &exchange.endpoint {
+        Some(endpoint) if !exchange.gateway.turns.is_idle() => endpoint.clone(),
+        _ => return Ok(Inspected::Up(Passage::relayed(RequestBody::stream(body)))),
+    };
+    let read = exchange.read(headers, body).await?;
+    let asked = asked(exchange, endpoint, headers, &read);
+    let prepared = exchange.gateway.turns.clone().prepare(asked).await?;
+    let ReadBody { sent, share, .. } = read;
+    let whole = |rope: Rope| RequestBody::rope(rope).holding(share);
+    Ok(Inspected::Up(match prepared {
+        Prepared::Relay => Passage::relayed(whole(Rope::from(sent))),
+        Prepared::Changed { body, session } => {
+            headers.remove(CONTENT_ENCODING);
+            Passage { body: whole(body), follow: None, session }
+        }
+        Prepared::Send { body: changed, follow } => {
+            if changed.is_some() {
+                headers.remove(CONTENT_ENCODING);
+            }
+            let session = Some(follow.session().to_owned());
+            Passage { body: whole(changed.unwrap_or_else(|| Rope::from(sent))), follow: Some(follow), session }
+        }
+        Prepared::Reply { body, content_type, session } => {
+            let mut response = Response::new(Body::from(body));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+            set_session(response.headers_mut(), &session);
+            return Ok(Inspected::Answered(response));
+        }
+    }))
+}
+
+/// Tells the client its session.
+pub(super) fn set_session(headers: &mut HeaderMap, session: &str) {
+    if let Ok(value) = HeaderValue::from_str(session) {
+        headers.insert(SESSION_HEADER, value);
+    }
+}
+
+fn asked(exchange: &Exchange<'_>, endpoint: Endpoint, headers: &HeaderMap, read: &ReadBody) -> Asked {
+    Asked {
+        endpoint,
+        headers: headers.clone().into(),
+        query: exchange.query.clone(),
+        path_ids: exchange.path_ids.clone(),
+        body: read.plain.clone(),
+        upstream: exchange.upstream.name().to_owned(),
+        cached: exchange.upstream.is_cached(),
+        request_id: exchange.id.to_string(),
+    }
+}
+
+impl From<TurnError> for GatewayError {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Body(error) => Self::InvalidBody(error.to_string()),
+            TurnError::Session(error) => Self::InvalidSession(error.to_string()),
+            TurnError::ThreadUnsupported => Self::ThreadUnsupported,
+        }
+    }
 }

@@ -18,6 +18,7 @@ pub mod request_id;
 pub mod router;
 pub mod server;
 pub mod tap;
+pub mod turn;
 mod websocket;
 
 pub use client_body::{ClientBody, TooLarge};
@@ -29,9 +30,9 @@ use admission::{Admission, Budget};
 use request_id::RequestIds;
 use router::Router;
 use std::sync::Arc;
+use turn::Turns;
 
 /// Everything that requests share.
-#[derive(Debug)]
 pub struct Gateway {
     ids: RequestIds,
     router: Router,
@@ -40,6 +41,7 @@ pub struct Gateway {
     budget: Budget,
     /// `limits.request_body` in bytes.
     body_limit: u64,
+    turns: Arc<Turns>,
 }
 
 /// Why a gateway can't be made of a configuration.
@@ -66,7 +68,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`SetupError`]
-    pub fn new(config: &Config) -> Result<Self, SetupError> {
+    pub fn new(config: &Config, turns: Arc<Turns>) -> Result<Self, SetupError> {
         let tls = Tls::new()?;
         let upstreams = config
             .upstreams
@@ -83,6 +85,7 @@ impl Gateway {
             admission: Admission::new(&config.limits),
             budget: Budget::new(&config.limits),
             body_limit: config.limits.request_body as u64,
+            turns,
         })
     }
 

@@ -4,6 +4,7 @@ use super::body::RelayBody;
 use super::guard::StreamGuard;
 use super::request::Exchange;
 use super::tap::Tap;
+use super::turn::Follow;
 use crate::upstream::headers::strip_hop_by_hop;
 use axum::body::Body;
 use axum::response::Response;
@@ -19,11 +20,15 @@ const EVENT_STREAM: &str = "text/event-stream";
 pub(super) fn relay(
     exchange: &Exchange<'_>,
     response: http::Response<Incoming>,
-    tap: Option<Box<dyn Tap>>,
+    follow: Option<Box<Follow>>,
     place: Place,
 ) -> Response {
     let (mut head, body) = response.into_parts();
-    let tap = tap.or_else(|| guard(exchange, &head));
+    let guard = guard(exchange, &head);
+    let tap = match follow {
+        Some(follow) => follow.answered(head.status, &head.headers, guard),
+        None => guard.map(|guard| Box::new(guard) as Box<dyn Tap>),
+    };
     strip_hop_by_hop(&mut head.headers);
     // The client's connection is HTTP/1.1, whatever the upstream's was.
     head.version = Version::HTTP_11;
@@ -33,7 +38,7 @@ pub(super) fn relay(
 
 /// A guard for event streams of a known dialect. Not where an error event could not be read: compressed, or beyond an
 /// announced length; such an answer is broken off instead.
-fn guard(exchange: &Exchange<'_>, head: &Parts) -> Option<Box<dyn Tap>> {
+fn guard(exchange: &Exchange<'_>, head: &Parts) -> Option<StreamGuard> {
     let endpoint = exchange.endpoint.as_ref()?;
     let headers = &head.headers;
     let writable = !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(CONTENT_ENCODING);
@@ -42,7 +47,7 @@ fn guard(exchange: &Exchange<'_>, head: &Parts) -> Option<Box<dyn Tap>> {
     }
     let framed = head.version == Version::HTTP_2 || headers.contains_key(TRANSFER_ENCODING);
     let idle = exchange.upstream.idle_timeout();
-    Some(Box::new(StreamGuard::new(endpoint.dialect, exchange.id, idle, framed)))
+    Some(StreamGuard::new(endpoint.dialect, exchange.id, idle, framed))
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {

@@ -32,6 +32,10 @@ pub struct Exchange<'a> {
     pub upstream: &'a Upstream,
     /// What it asks for, where that is something that hookgate looks into.
     pub endpoint: Option<Endpoint>,
+    /// The query, which may carry a credential.
+    pub query: Option<String>,
+    /// A session named in the base URL.
+    pub path_ids: Option<PathIds<'static>>,
 }
 
 impl Exchange<'_> {

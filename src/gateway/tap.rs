@@ -26,8 +26,8 @@ pub enum End {
 
 /// Looks at the bytes of one answer; never changes what the upstream said.
 ///
-/// Called in this order: [`Tap::data`] for every piece, before it goes down, and [`Tap::poll_release`] before pieces are
-/// handed on; then, at the end of bytes, [`Tap::is_whole`]; when the upstream broke off, [`Tap::cut`]; and always, exactly
+/// Called in this order: [`Tap::data`] for every piece, before it goes down, [`Tap::poll_release`] before pieces are
+/// handed on, and [`Tap::handed_on`] after; then, at the end of bytes, [`Tap::is_whole`]; when the upstream broke off, [`Tap::cut`]; and always, exactly
 /// once and last, [`Tap::end`].
 pub trait Tap: Send {
     /// The next bytes, as the upstream sent them (possibly compressed).
@@ -37,6 +37,9 @@ pub trait Tap: Send {
     fn poll_release(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
+
+    /// Everything that was seen so far has been handed to the client's connection.
+    fn handed_on(&mut self) {}
 
     /// The upstream's bytes ended in order: whether the answer in them is whole.
     fn is_whole(&mut self) -> bool {

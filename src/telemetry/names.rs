@@ -26,3 +26,15 @@ pub(super) fn describe() {
     describe_gauge!(BUFFERED_BYTES, Unit::Bytes, "Bytes of request bodies in memory");
     describe_histogram!(UPSTREAM_SECONDS, Unit::Seconds, "Time until the upstream's head arrived");
 }
+/// Turns that ended, by `outcome` (completed, step, failed) and `dialect`.
+pub const TURNS: &str = "hookgate_turns_total";
+/// Tokens as providers report them, by `kind` (input, cached_input, output).
+pub const TOKENS: &str = "hookgate_tokens_total";
+/// Requests whose context could not be placed, by `dialect`.
+pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
+/// Bytes of the request before that the client itself kept as a prefix of the next.
+pub const PREFIX_CLIENT_BYTES: &str = "hookgate_prefix_client_bytes_total";
+/// Of these, bytes that were also a prefix of what went up.
+pub const PREFIX_KEPT_BYTES: &str = "hookgate_prefix_kept_bytes_total";
+/// Requests in which a hook's text broke a prefix that the client kept, by `hook`.
+pub const CACHE_BREAKS: &str = "hookgate_cache_breaks_total";

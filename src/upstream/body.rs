@@ -7,7 +7,11 @@ use std::task::{Context, Poll};
 use tower::BoxError;
 
 /// What goes up: nothing, slices that are already here, or the client's own stream.
-pub struct RequestBody(Kind);
+pub struct RequestBody {
+    kind: Kind,
+    /// Whatever is to be held until the body has been sent.
+    _hold: Option<Box<dyn Send>>,
+}
 
 enum Kind {
     /// Slices in reverse, so that the next one is popped.
@@ -29,7 +33,13 @@ impl RequestBody {
         let left = rope.len() as u64;
         let mut rest = rope.into_parts();
         rest.reverse();
-        Self(Kind::Slices { rest, left })
+        Self { kind: Kind::Slices { rest, left }, _hold: None }
+    }
+
+    /// Keeps `hold` until the body has been sent.
+    #[must_use]
+    pub fn holding(self, hold: impl Send + 'static) -> Self {
+        Self { _hold: Some(Box::new(hold)), ..self }
     }
 
     /// A body that passes through, trailers included.
@@ -37,13 +47,13 @@ impl RequestBody {
     where
         B: Body<Data = Bytes, Error = BoxError> + Send + 'static,
     {
-        Self(Kind::Stream(Box::pin(body)))
+        Self { kind: Kind::Stream(Box::pin(body)), _hold: None }
     }
 }
 
 impl std::fmt::Debug for RequestBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
+        match &self.kind {
             Kind::Slices { rest, left } => write!(f, "RequestBody({left} bytes in {} slices)", rest.len()),
             Kind::Stream(_) => f.write_str("RequestBody(stream)"),
         }
@@ -58,7 +68,7 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        match &mut self.0 {
+        match &mut self.kind {
             Kind::Slices { rest, left } => Poll::Ready(rest.pop().map(|slice| {
                 *left = left.saturating_sub(slice.len() as u64);
                 Ok(Frame::data(slice))
@@ -68,14 +78,14 @@ impl Body for RequestBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::Slices { rest, .. } => rest.is_empty(),
             Kind::Stream(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Slices { left, .. } => SizeHint::with_exact(*left),
             Kind::Stream(body) => body.size_hint(),
         }

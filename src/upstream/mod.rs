@@ -43,6 +43,7 @@ pub struct Upstream {
     extra: Vec<(HeaderName, HeaderValue)>,
     api_key: Option<HeaderValue>,
     idle_timeout: Duration,
+    cached: bool,
     client: connect::Client,
 }
 
@@ -65,6 +66,7 @@ impl Upstream {
             extra,
             api_key: config.api_key.as_ref().map(|key| credential::value(config.provider, &key.0)).transpose()?,
             idle_timeout: config.idle_timeout,
+            cached: config.cached,
             client: connect::client(tls, config.connect_timeout),
         })
     }
@@ -72,6 +74,11 @@ impl Upstream {
     /// Its name in the configuration.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether it caches prompts.
+    pub fn is_cached(&self) -> bool {
+        self.cached
     }
 
     /// What it speaks.
