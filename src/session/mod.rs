@@ -1,1 +1,41 @@
-//! See the map in lib.rs.
+//! Whose request it is, and what is remembered of it.
+//!
+//! [`tenant`] tells owners apart, [`profile`] tells clients apart, [`key`] finds the ids that a request names;
+//! [`records`] holds one [`record::SessionRecord`] per (tenant, session, agent), cached in front of the [`store`].
+pub mod key;
+pub mod profile;
+pub mod record;
+pub mod records;
+pub mod store;
+pub mod tenant;
+
+/// Why a session can't be had. Traffic goes on without it: what it means for a request is the gateway's decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// The store failed and memory does not know the answer.
+    #[error(transparent)]
+    Store(#[from] store::StoreError),
+    /// The stored record can't be used; it is left as it is.
+    #[error("session {key}: {error}")]
+    Record {
+        /// Which.
+        key: record::SessionKey,
+        /// Why.
+        error: record::RecordError,
+    },
+    /// No such session.
+    #[error("there is no session {0}")]
+    Unknown(record::SessionKey),
+    /// Other processes changed the record faster than this one.
+    #[error("session {0} is changed by others all the time")]
+    Contended(record::SessionKey),
+    /// A listing's cursor that no listing returned.
+    #[error("not a cursor")]
+    Cursor,
+    /// Ids of the request.
+    #[error(transparent)]
+    Key(#[from] key::KeyError),
+    /// A client profile.
+    #[error(transparent)]
+    Profile(#[from] profile::ProfileError),
+}
