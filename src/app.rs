@@ -1,8 +1,12 @@
 //! The only place that sees every room: puts them together, starts and drains.
 use crate::admin::Admin;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::gateway::server::{Shutdown, serve as serve_http};
+use crate::gateway::turn::{Sweeper, Turns};
 use crate::gateway::{Gateway, SetupError};
+use crate::hooks::{HooksError, Pipeline};
+use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
+use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
 use std::io;
 use std::net::SocketAddr;
@@ -39,19 +43,28 @@ pub enum AppError {
     /// The gateway.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The session room.
+    #[error(transparent)]
+    Sessions(#[from] SessionError),
+    /// A hook.
+    #[error(transparent)]
+    Hooks(#[from] HooksError),
     /// The signal handlers.
     #[error("can't handle signals: {0}")]
     Signals(io::Error),
 }
 
 /// A gateway that is running.
-#[derive(Debug)]
 pub struct Running {
     addr: SocketAddr,
     admin_addr: SocketAddr,
     ready: Arc<AtomicBool>,
     shutdown: Shutdown,
     tasks: TaskTracker,
+    turns: Arc<Turns>,
 }
 
 impl Running {
@@ -75,6 +88,11 @@ impl Running {
             self.shutdown.abort.cancel();
             self.tasks.wait().await;
         }
+        // Stops that were brought about by the answers above are run, not left for the next start.
+        if tokio::time::timeout(grace, self.turns.drained()).await.is_err() {
+            tracing::warn!("hooks still run; their stops run again after the next start");
+        }
+        self.turns.sessions().records.flush().await;
     }
 }
 
@@ -84,7 +102,9 @@ impl Running {
 /// [`AppError`]
 pub async fn start(config: Config) -> Result<Running, AppError> {
     let exporter = metrics::install();
-    let gateway = Gateway::new(&config)?;
+    let config = Arc::new(config);
+    let turns = turns(&config).await?;
+    let gateway = Gateway::new(&config, turns.clone())?;
     let (listener, addr) = listen(config.listen).await?;
     let (admin_listener, admin_addr) = listen(config.admin.listen).await?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -96,7 +116,18 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
     tasks.spawn(serve_http(listener, gateway.into_service(), connections, shutdown.clone()));
     tasks.spawn(serve_http(admin_listener, admin.into_service(), ADMIN_CONNECTIONS, shutdown.clone()));
     tasks.spawn(shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
-    Ok(Running { addr, admin_addr, ready, shutdown, tasks })
+    tasks.spawn(shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
+    Ok(Running { addr, admin_addr, ready, shutdown, tasks, turns })
+}
+
+async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
+    let store: Arc<dyn Store> = match &config.store {
+        config::Store::Sled { path } => Arc::new(SledStore::open(path).await?),
+        config::Store::Memory => Arc::new(MemoryStore::default()),
+    };
+    let sessions = Sessions::new(config, store).await?;
+    let pipeline = Pipeline::new(&config.hooks, &config.limits)?;
+    Ok(Turns::new(config.clone(), pipeline, sessions))
 }
 
 /// Runs until SIGTERM or SIGINT, then drains.

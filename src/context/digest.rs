@@ -18,6 +18,13 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// All of it, in hex.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 impl Digest {
     /// The digest of these parts, each with its length, so that no two different lists meet.
     pub fn of(parts: &[&[u8]]) -> Self {

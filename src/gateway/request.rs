@@ -2,7 +2,8 @@
 use super::Gateway;
 use super::client_body::ClientBody;
 use super::errors::{GatewayError, Shape};
-use super::inspect::{Passage, inspect};
+use super::inspect::{Inspected, Passage, inspect, set_session};
+use super::path::has_dot_segment;
 use super::read::{ReadBody, ReadError, read};
 use super::relay::relay;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
@@ -11,6 +12,7 @@ use super::websocket;
 use crate::config::Provider;
 use crate::context::view::AnswerForm;
 use crate::dialect::{self, DialectId, Endpoint};
+use crate::session::key::{PathIds, strip_session_prefix};
 use crate::telemetry::{names, redact};
 use crate::upstream::{Call, Upstream};
 use axum::body::Body;
@@ -53,10 +55,9 @@ pub async fn handle(State(gateway): State<Arc<Gateway>>, request: Request) -> Re
     let id = gateway.ids.next();
     let (head, body) = request.into_parts();
     tracing::debug!(request_id = %id, method = %head.method, target = %redact::Target(&head.uri), "request");
-    let route = gateway.router.route(&head.method, head.uri.path(), head.uri.query(), &head.headers);
-    let endpoint = endpoint(&head, route.ok().map(|route| route.provider));
-    let shape = shape(endpoint.as_ref(), route.ok());
-    let mut response = match answer(&gateway, id, route, endpoint, head, body).await {
+    let routed = Routed::of(&gateway, &head);
+    let shape = shape(routed.endpoint.as_ref(), routed.route.as_ref().ok());
+    let mut response = match answer(&gateway, id, routed, head, body).await {
         Ok(response) => response,
         Err(error) => error.into_response(shape, &id),
     };
@@ -65,39 +66,92 @@ pub async fn handle(State(gateway): State<Arc<Gateway>>, request: Request) -> Re
     response
 }
 
+/// What the head of a request says of its way.
+struct Routed {
+    route: Result<Route, GatewayError>,
+    endpoint: Option<Endpoint>,
+    path_ids: Option<PathIds<'static>>,
+    /// Bytes at the start of the path that name the session.
+    session_prefix: usize,
+}
+
+impl Routed {
+    fn of(gateway: &Gateway, head: &Parts) -> Self {
+        let (path, query) = (head.uri.path(), head.uri.query());
+        let route = |path: &str| gateway.router.route(&head.method, path, query, &head.headers);
+        match strip_session_prefix(path) {
+            Ok(None) => Self::new(route(path).map_err(Into::into), head, path, None, 0),
+            Ok(Some(ids)) => {
+                let prefix = path.len() - path.strip_suffix(ids.rest).map_or(0, |_| ids.rest.len());
+                let rest = ids.rest.to_owned();
+                let owned = PathIds { session: ids.session, agent: ids.agent, rest: "" };
+                Self::new(route(&rest).map_err(Into::into), head, &rest, Some(owned), prefix)
+            }
+            // A dot segment is one wherever it stands.
+            Err(_) if has_dot_segment(path) => Self::new(Err(RouteError::InvalidPath.into()), head, path, None, 0),
+            Err(error) => Self::new(Err(GatewayError::InvalidSession(error.to_string())), head, path, None, 0),
+        }
+    }
+
+    fn new(
+        route: Result<Route, GatewayError>,
+        head: &Parts,
+        path: &str,
+        path_ids: Option<PathIds<'static>>,
+        session_prefix: usize,
+    ) -> Self {
+        let provider = route.as_ref().ok().map(|route| route.provider);
+        let endpoint = dialect::endpoint(&head.method, path, head.uri.query());
+        // A path that only looks like one of a dialect, at an upstream that speaks another.
+        let endpoint = endpoint.filter(|e| provider.is_none_or(|provider| provider.speaks(e.dialect)));
+        Self { route, endpoint, path_ids, session_prefix }
+    }
+}
+
 async fn answer(
     gateway: &Gateway,
     id: RequestId,
-    route: Result<Route, RouteError>,
-    endpoint: Option<Endpoint>,
+    routed: Routed,
     mut head: Parts,
     body: Body,
 ) -> Result<Response, GatewayError> {
     let body = ClientBody::new(&head.headers, body, gateway.body_limit);
     let place = gateway.admission.enter().ok_or(GatewayError::Overloaded)?;
+    let Routed { route, endpoint, path_ids, session_prefix } = routed;
     let route = route?;
     let upstream = gateway.upstreams.get(route.upstream).ok_or(RouteError::NoRoute)?;
     websocket::decline(&head.headers)?;
     let body = body.map_err(ReadError::from)?;
 
-    let exchange = Exchange { gateway, id, upstream, endpoint };
-    let Passage { body, tap } = inspect(&exchange, &mut head.headers, body).await?;
+    let query = head.uri.query().map(str::to_owned);
+    let exchange = Exchange { gateway, id, upstream, endpoint, query, path_ids };
+    let Passage { body, follow, session } = match inspect(&exchange, &mut head.headers, body).await? {
+        Inspected::Up(passage) => passage,
+        Inspected::Answered(response) => return Ok(response),
+    };
 
-    let line = line_behind(&head, route.prefix)?;
+    let line = line_behind(&head, session_prefix + route.prefix)?;
     let sent = Instant::now();
-    let response = upstream.send(Call { method: head.method, line, headers: head.headers, body }).await?;
+    let call = Call { method: head.method, line, headers: head.headers, body };
+    let response = match upstream.send(call).await {
+        Ok(response) => response,
+        Err(error) => {
+            if let Some(follow) = follow {
+                follow.unanswered(&error.to_string());
+            }
+            return Err(error.into());
+        }
+    };
     metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => upstream.name().to_owned()).record(sent.elapsed());
 
-    Ok(relay(&exchange, response, tap, place))
+    let mut response = relay(&exchange, response, follow, place);
+    if let Some(session) = session {
+        set_session(response.headers_mut(), &session);
+    }
+    Ok(response)
 }
 
-/// What the path asks for, if the upstream speaks that dialect.
-fn endpoint(head: &Parts, provider: Option<Provider>) -> Option<Endpoint> {
-    let endpoint = dialect::endpoint(&head.method, head.uri.path(), head.uri.query())?;
-    provider?.speaks(endpoint.dialect).then_some(endpoint)
-}
-
-fn shape(endpoint: Option<&Endpoint>, route: Option<Route>) -> Shape {
+fn shape(endpoint: Option<&Endpoint>, route: Option<&Route>) -> Shape {
     if let Some(endpoint) = endpoint {
         return Shape { dialect: endpoint.dialect, form: endpoint.form.unwrap_or(AnswerForm::Json) };
     }

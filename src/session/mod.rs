@@ -2,12 +2,28 @@
 //!
 //! [`tenant`] tells owners apart, [`profile`] tells clients apart, [`key`] finds the ids that a request names;
 //! [`records`] holds one [`record::SessionRecord`] per (tenant, session, agent), cached in front of the [`store`].
+//!
+//! Below a session lie its conversations: [`chain`] tells histories apart, [`anchor`] finds places in them again,
+//! [`ledger`] remembers what was placed, [`placing`] decides what is placed next. [`conversations`] finds and stores them.
+pub mod anchor;
+pub mod barrier;
+pub mod chain;
+pub mod conversation;
+pub mod conversations;
+pub mod facts;
 pub mod key;
+pub mod ledger;
+pub mod locks;
+pub mod placing;
+pub mod prefix;
 pub mod profile;
 pub mod record;
 pub mod records;
+mod sessions;
 pub mod store;
 pub mod tenant;
+
+pub use sessions::Sessions;
 
 /// Why a session can't be had. Traffic goes on without it: what it means for a request is the gateway's decision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

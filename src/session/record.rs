@@ -1,5 +1,6 @@
 //! What is remembered of a session: one small record per (tenant, session, agent).
 use super::tenant::Fingerprint;
+use crate::dialect::DialectId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +78,19 @@ pub struct Slot {
     pub by: String,
 }
 
+/// The model that a session last asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSeen {
+    /// As the client named it.
+    pub requested: String,
+    /// After aliases.
+    pub resolved: String,
+    /// The wire format.
+    pub dialect: DialectId,
+    /// Where it went.
+    pub upstream: String,
+}
+
 /// The record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
@@ -103,13 +117,17 @@ pub struct SessionRecord {
     pub source: Source,
     /// Whether `session.start` was run for this activation.
     pub started: bool,
-    /// Whether a compaction was answered, so that the next turn starts with source compact.
-    pub pending_compact: bool,
     /// When `session.end` was run; `None` while the session is alive.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub ended_at: Option<Timestamp>,
     /// Turns begun.
     pub turns: u64,
+    /// The model that was asked last.
+    #[serde(default)]
+    pub model: Option<ModelSeen>,
+    /// The client's own count of compactions, where it sends one.
+    #[serde(default)]
+    pub window: Option<u64>,
     /// Persistent text by slot.
     pub slots: BTreeMap<String, Slot>,
     /// Who may reach it, oldest first.
@@ -177,9 +195,10 @@ impl SessionRecord {
             activation: 1,
             source: opening.source,
             started: false,
-            pending_compact: false,
             ended_at: None,
             turns: 0,
+            model: None,
+            window: None,
             slots: BTreeMap::new(),
             credentials: opening.credential.into_iter().collect(),
         }
@@ -221,7 +240,6 @@ impl SessionRecord {
         self.activation += 1;
         self.source = source;
         self.started = false;
-        self.pending_compact = false;
         self.ended_at = None;
     }
 
@@ -305,7 +323,7 @@ pub(super) mod tests {
         let mut record = record();
         record.set_slot("notes", "hi", "hook", at(2), 10).unwrap();
         let stored = String::from_utf8(record.encode().unwrap()).unwrap();
-        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"pending_compact":false,"ended_at":null,"turns":0,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
+        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"ended_at":null,"turns":0,"model":null,"window":null,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
         assert_eq!(SessionRecord::decode(stored.as_bytes()), Ok(record));
     }
 

@@ -114,6 +114,12 @@ impl Records {
         }
     }
 
+    /// How long a session has been idle; zero when it is not in memory.
+    pub async fn idle_for(&self, key: &SessionKey, now: Timestamp) -> Duration {
+        let Some(entry) = self.cache.get(key).await else { return Duration::ZERO };
+        Duration::try_from(now.duration_since(entry.last_active())).unwrap_or_default()
+    }
+
     /// Writes what is only in memory: times of last requests, and changes that a failing store did not take. To be called
     /// every [`FLUSH_EVERY`] and before the process ends.
     pub async fn flush(&self) {
@@ -233,7 +239,8 @@ impl Records {
         }
     }
 
-    fn report(&self, error: &StoreError) {
+    /// Counts a failure of the store, and logs the first of its kind until the store works again.
+    pub fn report(&self, error: &StoreError) {
         metrics::counter!(STORE_ERRORS, "kind" => error.kind()).increment(1);
         if self.logged.lock().insert(error.kind()) {
             tracing::error!(%error, "the store failed; sessions go on in memory");

@@ -1,6 +1,6 @@
 //! What all events of one turn have in common, and the events made of it.
 use crate::context::{Answer, Call, Finish, Usage};
-use crate::dialect::NeutralRequest;
+use crate::dialect::{DialectId, NeutralRequest};
 use crate::config::EventKind;
 use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, TurnInfo, VERSION};
 use crate::hooks::{event_id, model};
@@ -100,6 +100,13 @@ pub struct Particulars<'a> {
 impl Occasion {
     /// Of a session that ends: what its record tells of its last turn.
     pub fn of_record(record: &SessionRecord) -> Self {
+        // A record without a model is one that no turn was begun in.
+        let nothing = || ModelSeen {
+            requested: String::new(),
+            resolved: String::new(),
+            dialect: DialectId::Anthropic,
+            upstream: String::new(),
+        };
         Self {
             session: record.key.clone(),
             parent: record.parent.clone(),
@@ -109,7 +116,7 @@ impl Occasion {
             started_at: record.started_at.to_string(),
             turn: record.turns,
             new: false,
-            model: record.model.clone().unwrap_or_default(),
+            model: record.model.clone().unwrap_or_else(nothing),
             prompt: None,
         }
     }
