@@ -37,7 +37,7 @@ enum Command {
     /// Show a conversation through hooks, without a key and without a network
     Demo(demo::Demo),
     /// See and change the sessions of a running gateway
-    Sessions(sessions::Sessions),
+    Sessions(Box<sessions::Sessions>),
 }
 
 /// `--config`, the same for every command.

@@ -340,7 +340,7 @@ fn misspelled_keys_name_the_nearest() {
     hooks: [{ name: a, on: prompt.submit, run: { comand: [sh] } }]
         1:46: hooks[0].run.comand: unknown key, did you mean `command`?
     upstreams: [{ name: a, dialect: openai, url: 'http://h' }]
-        1:13: upstreams[0].base_url: missing, write an http or https URL without a query such as https://api.example.com
+        1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
         1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, hooks, profiles
@@ -369,7 +369,6 @@ fn what_is_not_available_yet_says_so() {
     lifecycle: { max_requests_per_turn: 5 }
         1:37: lifecycle.max_requests_per_turn: not available yet: a limit of requests per turn; write 0
     hooks: [{ name: a, on: model.context, run: { text: x } }]
-        1:17: hooks[0].on: missing, write an event such as session.start or prompt.submit
         1:24: hooks[0].on: not available yet: edits of everything the model sees; leave it out
     hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { text: x } }]
         1:40: hooks[0].on[1]: not available yet: continuing a turn that the model ended; leave it out
@@ -406,7 +405,7 @@ fn wrong_values_say_what_to_write() {
         "hooks: { name: a }",
     ]), @r"
     listen: 8787
-        1:9: listen: `8787` is not valid here, write an address and a port such as 127.0.0.1:8787
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
     listen: [a]
         1:9: listen: a list where a single value belongs, write an address and a port such as 127.0.0.1:8787
     admin: yes
@@ -414,13 +413,13 @@ fn wrong_values_say_what_to_write() {
     admin: { listen: '127.0.0.1:8787' }
         1:18: admin.listen: the same address as `listen`, write another port
     sessions: { idle_end: 30 }
-        1:23: sessions.idle_end: `30` is not valid here, write a duration such as 500ms, 5s, 10m or 30d
+        1:23: sessions.idle_end: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     sessions: { id: x-session }
         1:17: sessions.id: a single value where a list belongs, write a list such as [a, b]
     sessions: { id: ['not a header'] }
-        1:18: sessions.id[0]: `not a header` is not valid here, write a header's name or { body: /json/pointer, match: 'regex with one group' }
+        1:18: sessions.id[0]: not valid here, write a header's name or { body: /json/pointer, match: 'regex with one group' }
     sessions: { id: [{ body: user }] }
-        1:26: sessions.id[0].body: `user` is not valid here, write a JSON pointer such as /metadata/user_id
+        1:26: sessions.id[0].body: not valid here, write a JSON pointer such as /metadata/user_id
     sessions: { id: [{ body: /user, match: 'no group' }] }
         1:40: sessions.id[0].match: 0 groups, write a regular expression with one group such as 'session_(.+)'; (?:...) does not count
     sessions: { id: [{ body: /user, match: '(' }] }
@@ -428,15 +427,15 @@ fn wrong_values_say_what_to_write() {
     sessions: { without_id: chian }
         1:25: sessions.without_id: unknown value, did you mean `chain`?
     sessions: { side_requests: ['model.family =='] }
-        1:29: sessions.side_requests[0]: not a CEL expression: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at its line 1 column 16
+        1:29: sessions.side_requests[0]: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 16
     lifecycle: { max_injected_context_chars: -1 }
-        1:42: lifecycle.max_injected_context_chars: `-1` is not valid here, write a whole number
+        1:42: lifecycle.max_injected_context_chars: not valid here, write a whole number
     lifecycle: { request_deadline: 0s }
-        1:32: lifecycle.request_deadline: `0s` is not valid here, write a duration such as 500ms, 5s, 10m or 30d
+        1:32: lifecycle.request_deadline: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     injection: { wrap: maybe }
-        1:20: injection.wrap: `maybe` is not valid here, write true or false
+        1:20: injection.wrap: not valid here, write true or false
     limits: { request_body: 64 mib }
-        1:25: limits.request_body: `64 mib` is not valid here, write a size such as 64MiB, 10MB or 512
+        1:25: limits.request_body: not valid here, write a size such as 64MiB, 10MB or 512
     limits: { concurrent_requests: 0 }
         1:32: limits.concurrent_requests: 0 lets no request through, write at least 1
     models: { aliases: [fast] }
@@ -472,23 +471,23 @@ fn upstreams_must_be_told_apart_and_reachable() {
     upstreams: [{}]
         1:13: upstreams[0].name: missing, write a text
         1:13: upstreams[0].dialect: missing, write anthropic, openai or gemini
-        1:13: upstreams[0].base_url: missing, write an http or https URL without a query such as https://api.example.com
+        1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
     upstreams: [{ name: a, dialect: claude, base_url: 'http://h' }]
         1:33: upstreams[0].dialect: unknown value, write one of anthropic, openai, gemini
     upstreams: [{ name: a, dialect: openai, base_url: 'ftp://h' }]
-        1:51: upstreams[0].base_url: `ftp://h` is not valid here, write an http or https URL without a query such as https://api.example.com
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
     upstreams: [{ name: a, dialect: openai, base_url: 'http://h/?a=b' }]
-        1:51: upstreams[0].base_url: `http://h/?a=b` is not valid here, write an http or https URL without a query such as https://api.example.com
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
     upstreams: [{ name: a, dialect: openai, base_url: 'http://user:pass@h' }]
-        1:51: upstreams[0].base_url: `http://user:pass@h` is not valid here, write an http or https URL without a query such as https://api.example.com
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
     upstreams: [{ name: a/b, dialect: openai, base_url: 'http://h' }]
         1:21: upstreams[0].name: a name is part of a path, write letters, digits, dashes and dots
     upstreams: [{ name: v1, dialect: openai, base_url: 'http://h' }]
         1:21: upstreams[0].name: /v1 is the beginning of well-known paths, write another name
     upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: local }]
-        1:71: upstreams[0].prefix: `local` is not valid here, write a path such as /local, without a slash at its end
+        1:71: upstreams[0].prefix: not valid here, write a path such as /local, without a slash at its end
     upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /a/.. }]
-        1:71: upstreams[0].prefix: `/a/..` is not valid here, write a path such as /local, without a slash at its end
+        1:71: upstreams[0].prefix: not valid here, write a path such as /local, without a slash at its end
     upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /v1/x }]
         1:71: upstreams[0].prefix: /v1 is the beginning of well-known paths, write another
     upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /anthropic }]
@@ -533,11 +532,10 @@ fn hooks_have_one_runner_a_name_and_events() {
         1:9: hooks[0].name: missing, write a text
         1:9: hooks[0].run: missing, write a map of its keys
     hooks: [{ name: a, on: [], run: { text: x } }]
-        1:17: hooks[0].on: missing, write an event such as session.start or prompt.submit
+        1:24: hooks[0].on: missing, write an event such as session.start or prompt.submit
     hooks: [{ name: '', on: prompt.submit, run: { text: x } }]
         1:17: hooks[0].name: write 1 to 128 printable characters
     hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
-        1:17: hooks[0].on: missing, write an event such as session.start or prompt.submit
         1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
     hooks: [{ name: a, on: prompt.submit, run: {} }]
         1:44: hooks[0].run: does nothing, write one of text, file, command and http
@@ -546,17 +544,15 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command, leave them out
     hooks: [{ name: a, on: prompt.submit, run: { command: sh } }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command and http
         1:55: hooks[0].run.command: a single value where a list belongs, write a list such as [a, b]
     hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]
         1:55: hooks[0].run.command: no program, write a list such as [./hook.sh, --option]
     hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command and http
-        1:59: hooks[0].run.http.url: `h:1` is not valid here, write an http or https URL such as http://127.0.0.1:9000/hook
+        1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]
-        1:63: hooks[0].when: not a CEL expression: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER} at its line 1 column 5
+        1:63: hooks[0].when: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 5
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, timeout: 5 }]
-        1:66: hooks[0].timeout: `5` is not valid here, write a duration such as 500ms, 5s, 10m or 30d
+        1:66: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]
         1:67: hooks[0].on_error: unknown value, write one of skip, block
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, include: [turn] }]
@@ -621,12 +617,12 @@ hooks:
   - { name: a, on: session.stop, run: { text: x } }
 ";
     insta::assert_snapshot!(read(text).unwrap_err(), @r"
-    /nowhere/hookgate.yaml:1:9: listen: `nowhere` is not valid here, write an address and a port such as 127.0.0.1:8787
+    /nowhere/hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
     /nowhere/hookgate.yaml:2:1: limts: unknown key, did you mean `limits`?
     /nowhere/hookgate.yaml:4:14: sessions.isolation: unknown value, write one of credential, none
-    /nowhere/hookgate.yaml:5:13: sessions.idle_end: `soon` is not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    /nowhere/hookgate.yaml:5:13: sessions.idle_end: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     /nowhere/hookgate.yaml:8:25: hooks[0].on[1]: unknown event, did you mean `prompt.submit`?
-    /nowhere/hookgate.yaml:10:14: hooks[0].timeout: `fast` is not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    /nowhere/hookgate.yaml:10:14: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     /nowhere/hookgate.yaml:11:50: hooks[1].run.command: no such file /nowhere/gone.sh, create it or write another path
     /nowhere/hookgate.yaml:12:13: hooks[2].name: `a` is already the name in line 7, write another
     ");
@@ -641,7 +637,7 @@ fn broken_yaml_says_where() {
         1:5: not YAML: mapping values are not allowed in this context
     listen: x
     listen: y
-        1:9: listen: `x` is not valid here, write an address and a port such as 127.0.0.1:8787
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
         2:1: listen: written twice, keep one of them
     	a: 1
         1:2: a: unknown key, did you mean `admin`?
