@@ -570,16 +570,31 @@ fn a_missing_script_or_file_is_a_warning_and_the_configuration_usable() {
 - { name: a, on: prompt.submit, run: { command: [./does-not-exist-here.sh] } }
 - { name: b, on: prompt.submit, run: { command: [no-such-program-anywhere] } }
 - { name: c, on: prompt.submit, run: { file: NOTES.md } }
-- { name: d, on: prompt.submit, run: { command: [/etc/hostname] } }
-- { name: e, on: prompt.submit, run: { command: [sh], cwd: gone } }
+- { name: d, on: prompt.submit, run: { command: [sh], cwd: gone } }
 ";
-    assert_eq!(config(text).hooks.len(), 5);
+    assert_eq!(config(text).hooks.len(), 4);
     insta::assert_snapshot!(problems(text), @r"
     2:49: hooks[0].run.command: no such file /nowhere/does-not-exist-here.sh, create it or write another path
     3:49: hooks[1].run.command: no `no-such-program-anywhere` in PATH, install it or write a path such as ./no-such-program-anywhere
     4:46: hooks[2].run.file: no such file /nowhere/NOTES.md, create it or write another path
-    6:60: hooks[4].run.cwd: no such folder /nowhere/gone, create it or write another path
+    5:60: hooks[3].run.cwd: no such folder /nowhere/gone, create it or write another path
     ");
+}
+
+#[test]
+fn a_script_that_is_not_executable_is_a_warning_until_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("hook.sh");
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let warnings = |mode| {
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(mode)).unwrap();
+        let text = "hooks: [{ name: a, on: prompt.submit, run: { command: [./hook.sh] } }]";
+        parse(text, Source::File(folder.path().join("hookgate.yaml")), &env).unwrap().warnings.list
+    };
+    let what: Vec<_> = warnings(0o644).into_iter().map(|problem| problem.what).collect();
+    assert_eq!(what, [format!("not executable, run `chmod +x {}`", script.display())]);
+    assert_eq!(warnings(0o755), []);
 }
 
 #[test]
