@@ -80,17 +80,12 @@ impl Target {
     pub(super) fn client(&self) -> Result<AdminClient, AdminError> {
         let given =
             self.token.clone().or_else(|| config::process_env(TOKEN_VARIABLE)).filter(|token| !token.is_empty());
-        let config = match (&self.admin, &given) {
-            (Some(_), Some(_)) => None,
-            _ => Some(config::load(self.file.config.as_deref(), &config::process_env)?.config),
-        };
-        let token = given.or_else(|| config.as_ref().and_then(stored_token)).ok_or(AdminError::NoToken)?;
-        let base = match (&self.admin, &config) {
-            (Some(url), _) => url.clone(),
-            (None, config) => {
-                listener_url(config.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |c| c.admin.listen))?
-            }
-        };
+        if let (Some(url), Some(token)) = (&self.admin, &given) {
+            return AdminClient::new(url.clone(), token.clone());
+        }
+        let config = config::load(self.file.config.as_deref(), &config::process_env)?.config;
+        let base = self.admin.clone().map_or_else(|| listener_url(config.admin.listen), Ok)?;
+        let token = given.or_else(|| stored_token(&config)).ok_or(AdminError::NoToken)?;
         AdminClient::new(base, token)
     }
 }

@@ -37,14 +37,14 @@ enum Command {
     /// Show a conversation through hooks, without a key and without a network
     Demo(demo::Demo),
     /// See and change the sessions of a running gateway
-    Sessions(sessions::Sessions),
+    Sessions(Box<sessions::Sessions>),
 }
 
 /// `--config`, the same for every command.
 #[derive(Debug, Args)]
 struct ConfigFile {
     /// The configuration; without it ./config/hookgate.yaml, else /etc/hookgate/hookgate.yaml, else the defaults
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 
@@ -120,9 +120,12 @@ mod tests {
         let mut cli = Cli::command();
         cli.clone().debug_assert();
         cli.build();
-        let mut commands: Vec<_> = cli.get_subcommands().cloned().collect();
-        commands.extend(commands.clone().iter().flat_map(|command| command.get_subcommands().cloned()));
-        for mut command in commands.into_iter().filter(|command| command.get_name() != "help") {
+        let own = |cli: &clap::Command| {
+            cli.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect::<Vec<_>>()
+        };
+        let mut commands = own(&cli);
+        commands.extend(commands.clone().iter().flat_map(own));
+        for mut command in commands {
             let help = command.render_help().to_string();
             assert!(help.contains("Example:\n  hookgate "), "{help}");
         }

@@ -84,6 +84,12 @@ impl<'a> Reader<'a> {
         self.keep(at, what.into(), Severity::Warning);
     }
 
+    /// Whether something under `key` was refused.
+    pub(super) fn has_refused(&self, key: &str) -> bool {
+        let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+        self.problems.iter().any(|problem| problem.key.strip_prefix(key).is_some_and(below))
+    }
+
     fn keep<T>(&mut self, at: &At<T>, what: String, severity: Severity) {
         self.problems.push(Problem { place: at.place, key: at.key.clone(), what, severity });
     }
@@ -97,12 +103,12 @@ impl<'a> Reader<'a> {
         variables::expand(&variables::unshield(text), self.env).map_err(|what| self.refuse(node.place, what)).ok()
     }
 
-    /// A scalar that `parse` understands.
+    /// A scalar that `parse` understands. The message does not repeat the value: it may hold a secret.
     pub(super) fn parsed<T>(&mut self, node: &Node, write: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let text = self.text(node, write)?;
         let value = parse(&text);
         if value.is_none() {
-            self.refuse(node.place, format!("`{text}` is not valid here, write {write}"));
+            self.refuse(node.place, format!("not valid here, write {write}"));
         }
         value
     }

@@ -188,7 +188,7 @@ pub(super) fn schema<S: Section>() -> Json {
             schema.insert("description".into(), key.doc.into());
             match key.default.and_then(|default| super::yaml::value(default).ok()) {
                 None => required.push(key.name),
-                Some(Json::Object(_)) => {}
+                Some(Json::Object(_) | Json::Null) => {}
                 Some(default) => {
                     schema.insert("default".into(), default);
                 }

@@ -74,11 +74,10 @@ fn the_shipped_file_names_every_key() {
 
 #[test]
 fn the_examples_in_the_shipped_file_are_valid() {
-    let uncommented = shipped().replace("upstreams: []\n#", "upstreams:\n#").replace("hooks: []\n#", "hooks:\n#");
-    let example: Vec<_> = uncommented.lines().map(|line| line.strip_prefix("# ").unwrap_or(line)).collect();
-    let example = example.join("\n").replace("\n#  ", "\n  ");
-    let prose = example.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase() || c == ' '));
-    let text = prose.filter(|line| line.contains(": ") || line.ends_with(':')).collect::<Vec<_>>().join("\n");
+    // Examples are indented by two, prose is not.
+    let uncomment = |line: &str| line.strip_prefix("#  ").map_or(line.to_owned(), |example| format!("  {example}"));
+    let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
+    let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
     assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 4));
 }
@@ -140,7 +139,167 @@ hooks:
   - {"name": "json", "on": "prompt.submit", "run": {"text": "JSON is YAML, {even} this"}}
 "#,
     );
-    insta::assert_json_snapshot!(masked(&config), @"");
+    insta::assert_json_snapshot!(masked(&config), @r#"
+    {
+      "listen": "127.0.0.1:1",
+      "admin": {
+        "listen": "127.0.0.1:2",
+        "token": null
+      },
+      "upstreams": [
+        {
+          "name": "local",
+          "dialect": "openai",
+          "base_url": "http://127.0.0.1:11434/",
+          "prefix": "/local",
+          "headers": {
+            "x-org": "***"
+          },
+          "api_key": "***",
+          "connect_timeout": "1s",
+          "idle_timeout": "1m",
+          "cached": false
+        },
+        {
+          "name": "gemini",
+          "dialect": "gemini",
+          "base_url": "https://proxy.example/gemini",
+          "prefix": null,
+          "headers": {},
+          "api_key": null,
+          "connect_timeout": "10s",
+          "idle_timeout": "10m",
+          "cached": true
+        },
+        {
+          "name": "anthropic",
+          "dialect": "anthropic",
+          "base_url": "https://api.anthropic.com/",
+          "prefix": null,
+          "headers": {},
+          "api_key": null,
+          "connect_timeout": "10s",
+          "idle_timeout": "10m",
+          "cached": true
+        },
+        {
+          "name": "openai",
+          "dialect": "openai",
+          "base_url": "https://api.openai.com/",
+          "prefix": null,
+          "headers": {},
+          "api_key": null,
+          "connect_timeout": "10s",
+          "idle_timeout": "10m",
+          "cached": true
+        }
+      ],
+      "models": {
+        "aliases": {
+          "4": "5.10",
+          "fast": "claude-haiku-4-5"
+        }
+      },
+      "sessions": {
+        "id": [
+          "x-my-session",
+          {
+            "body": "/metadata/user_id",
+            "match": "session_(.+)"
+          },
+          {
+            "body": "/user",
+            "match": null
+          }
+        ],
+        "agent": [],
+        "parent": [
+          "x-hookgate-parent",
+          "x-claude-code-parent-agent-id",
+          "x-codex-parent-thread-id",
+          "x-parent-session-id"
+        ],
+        "project": [
+          "x-hookgate-project"
+        ],
+        "without_id": "none",
+        "isolation": "none",
+        "idle_end": "1h",
+        "retain": "1d",
+        "side_requests": [
+          "model.family == \"claude\" && size(tools) == 0"
+        ]
+      },
+      "store": {
+        "kind": "memory"
+      },
+      "lifecycle": {
+        "max_injected_context_chars": 0,
+        "request_deadline": "500ms",
+        "max_requests_per_turn": 0
+      },
+      "injection": {
+        "layout": "stable",
+        "retain": "history",
+        "wrap": false
+      },
+      "limits": {
+        "request_body": "1MiB",
+        "buffered_bytes": "2MB",
+        "hook_output": "512",
+        "held_response": "1KiB",
+        "outcome_text": "1KB",
+        "concurrent_requests": 1
+      },
+      "hooks": [
+        {
+          "name": "full",
+          "on": [
+            "session.start",
+            "session.stop"
+          ],
+          "run": {
+            "command": [
+              "/bin/sh",
+              "-c",
+              "kill -9 $$"
+            ],
+            "cwd": "/",
+            "env": {
+              "PROJECT": "***"
+            },
+            "env_pass": [
+              "GH_TOKEN"
+            ]
+          },
+          "slot": "project",
+          "when": "session.agent == \"main\"",
+          "timeout": "7s",
+          "on_error": "block",
+          "mode": "audit",
+          "include": [
+            "request"
+          ]
+        },
+        {
+          "name": "json",
+          "on": [
+            "prompt.submit"
+          ],
+          "run": {
+            "text": "JSON is YAML, {even} this"
+          },
+          "slot": "json",
+          "when": null,
+          "timeout": null,
+          "on_error": "skip",
+          "mode": "enforce",
+          "include": []
+        }
+      ],
+      "profiles": []
+    }
+    "#);
     assert_eq!(config.upstreams[0].api_key, Some(Secret("sk-secret".into())));
     assert_eq!(config.admin.token, None);
     assert_eq!(config.hooks[0].timeout, Some(Duration::from_secs(7)));
@@ -160,7 +319,32 @@ fn misspelled_keys_name_the_nearest() {
         "hooks: [{ name: a, on: prompt.submit, run: { comand: [sh] } }]",
         "upstreams: [{ name: a, dialect: openai, url: 'http://h' }]",
         "zzz: 1",
-    ]), @"");
+    ]), @r"
+    listn: 127.0.0.1:1
+        1:1: listn: unknown key, did you mean `listen`?
+    admin: { tokn: x }
+        1:10: admin.tokn: unknown key, did you mean `token`?
+    sessions: { isolaton: none }
+        1:13: sessions.isolaton: unknown key, did you mean `isolation`?
+    limits: { request_bodies: 1MiB }
+        1:11: limits.request_bodies: unknown key, did you mean `request_body`?
+    lifecycle: { max_injected_context_char: 1 }
+        1:14: lifecycle.max_injected_context_char: unknown key, did you mean `max_injected_context_chars`?
+    injection: { wraped: true }
+        1:14: injection.wraped: unknown key, did you mean `wrap`?
+    store: { folder: ./x }
+        1:10: store.folder: unknown key, write one of kind, path
+    hooks: [{ nam: a, on: prompt.submit, run: { text: x } }]
+        1:9: hooks[0].name: missing, write a text
+        1:11: hooks[0].nam: unknown key, did you mean `name`?
+    hooks: [{ name: a, on: prompt.submit, run: { comand: [sh] } }]
+        1:46: hooks[0].run.comand: unknown key, did you mean `command`?
+    upstreams: [{ name: a, dialect: openai, url: 'http://h' }]
+        1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
+        1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
+    zzz: 1
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, hooks, profiles
+    ");
 }
 
 #[test]
@@ -174,7 +358,25 @@ fn what_is_not_available_yet_says_so() {
         "hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { text: x } }]",
         "hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
-    ]), @"");
+    ]), @r"
+    continuation: { max_per_turn: 3 }
+        1:1: continuation: not available yet: continuing a turn that the model ended; leave it out
+    bus: { maildir: x }
+        1:1: bus: not available yet: the session bus; leave it out
+    store: { kind: redis, url: 'redis://h' }
+        1:16: store.kind: not available yet: a store that several gateways share; leave it out
+        1:23: store.url: not available yet: a store that several gateways share; leave it out
+    lifecycle: { max_requests_per_turn: 5 }
+        1:37: lifecycle.max_requests_per_turn: not available yet: a limit of requests per turn; write 0
+    hooks: [{ name: a, on: model.context, run: { text: x } }]
+        1:24: hooks[0].on: not available yet: edits of everything the model sees; leave it out
+    hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { text: x } }]
+        1:40: hooks[0].on[1]: not available yet: continuing a turn that the model ended; leave it out
+    hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]
+        1:27: hooks[0].run.claude_code: not available yet: hook scripts written for Claude Code; leave it out
+    hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
+        1:46: hooks[0].run.edits: not available yet: rule hooks that edit requests; leave it out
+    ");
 }
 
 #[test]
@@ -201,7 +403,50 @@ fn wrong_values_say_what_to_write() {
         "profiles: [missing.yaml]",
         "admin: { token: '${UNSET}' }",
         "hooks: { name: a }",
-    ]), @"");
+    ]), @r"
+    listen: 8787
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+    listen: [a]
+        1:9: listen: a list where a single value belongs, write an address and a port such as 127.0.0.1:8787
+    admin: yes
+        1:8: admin: a single value where a map belongs, write `key: value` lines
+    admin: { listen: '127.0.0.1:8787' }
+        1:18: admin.listen: the same address as `listen`, write another port
+    sessions: { idle_end: 30 }
+        1:23: sessions.idle_end: not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    sessions: { id: x-session }
+        1:17: sessions.id: a single value where a list belongs, write a list such as [a, b]
+    sessions: { id: ['not a header'] }
+        1:18: sessions.id[0]: not valid here, write a header's name or { body: /json/pointer, match: 'regex with one group' }
+    sessions: { id: [{ body: user }] }
+        1:26: sessions.id[0].body: not valid here, write a JSON pointer such as /metadata/user_id
+    sessions: { id: [{ body: /user, match: 'no group' }] }
+        1:40: sessions.id[0].match: 0 groups, write a regular expression with one group such as 'session_(.+)'; (?:...) does not count
+    sessions: { id: [{ body: /user, match: '(' }] }
+        1:40: sessions.id[0].match: not a regular expression: unclosed group
+    sessions: { without_id: chian }
+        1:25: sessions.without_id: unknown value, did you mean `chain`?
+    sessions: { side_requests: ['model.family =='] }
+        1:29: sessions.side_requests[0]: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 16
+    lifecycle: { max_injected_context_chars: -1 }
+        1:42: lifecycle.max_injected_context_chars: not valid here, write a whole number
+    lifecycle: { request_deadline: 0s }
+        1:32: lifecycle.request_deadline: not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    injection: { wrap: maybe }
+        1:20: injection.wrap: not valid here, write true or false
+    limits: { request_body: 64 mib }
+        1:25: limits.request_body: not valid here, write a size such as 64MiB, 10MB or 512
+    limits: { concurrent_requests: 0 }
+        1:32: limits.concurrent_requests: 0 lets no request through, write at least 1
+    models: { aliases: [fast] }
+        1:20: models.aliases: a list where a map belongs, write a map such as { name: value }
+    profiles: [missing.yaml]
+        1:12: profiles[0]: /nowhere/missing.yaml: No such file or directory (os error 2)
+    admin: { token: '${UNSET}' }
+        1:17: admin.token: the variable UNSET is not set, set it or write ${UNSET:-default}
+    hooks: { name: a }
+        1:8: hooks: a map where a list belongs, write a list such as [a, b]
+    ");
 }
 
 #[test]
@@ -222,7 +467,46 @@ fn upstreams_must_be_told_apart_and_reachable() {
         "upstreams: [{ name: a, dialect: openai, base_url: 'http://h', headers: { 'a b': x, host: y, ok: \"\\n\" } }]",
         "upstreams:\n- { name: a, dialect: openai, base_url: 'http://h' }\n- { name: a, dialect: gemini, base_url: 'http://h' }",
         "upstreams:\n- { name: a, dialect: openai, base_url: 'http://h', prefix: /p }\n- { name: b, dialect: gemini, base_url: 'http://h', prefix: /p }",
-    ]), @"");
+    ]), @r#"
+    upstreams: [{}]
+        1:13: upstreams[0].name: missing, write a text
+        1:13: upstreams[0].dialect: missing, write anthropic, openai or gemini
+        1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
+    upstreams: [{ name: a, dialect: claude, base_url: 'http://h' }]
+        1:33: upstreams[0].dialect: unknown value, write one of anthropic, openai, gemini
+    upstreams: [{ name: a, dialect: openai, base_url: 'ftp://h' }]
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h/?a=b' }]
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://user:pass@h' }]
+        1:51: upstreams[0].base_url: not valid here, write an http or https URL without credentials and query such as https://api.example.com
+    upstreams: [{ name: a/b, dialect: openai, base_url: 'http://h' }]
+        1:21: upstreams[0].name: a name is part of a path, write letters, digits, dashes and dots
+    upstreams: [{ name: v1, dialect: openai, base_url: 'http://h' }]
+        1:21: upstreams[0].name: /v1 is the beginning of well-known paths, write another name
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: local }]
+        1:71: upstreams[0].prefix: not valid here, write a path such as /local, without a slash at its end
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /a/.. }]
+        1:71: upstreams[0].prefix: not valid here, write a path such as /local, without a slash at its end
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /v1/x }]
+        1:71: upstreams[0].prefix: /v1 is the beginning of well-known paths, write another
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /anthropic }]
+        1:71: upstreams[0].prefix: /anthropic already leads to the upstream of that name, write another
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', prefix: /a }]
+        ok
+    upstreams: [{ name: a, dialect: openai, base_url: 'http://h', headers: { 'a b': x, host: y, ok: "\n" } }]
+        1:74: upstreams[0].headers.a b: not a header's name, write letters, digits and dashes
+        1:84: upstreams[0].headers.host: set by the gateway itself, leave it out
+        1:97: upstreams[0].headers.ok: a control character in a header's value, leave it out
+    upstreams:
+    - { name: a, dialect: openai, base_url: 'http://h' }
+    - { name: a, dialect: gemini, base_url: 'http://h' }
+        3:11: upstreams[1].name: `a` is already the name in line 2, write another
+    upstreams:
+    - { name: a, dialect: openai, base_url: 'http://h', prefix: /p }
+    - { name: b, dialect: gemini, base_url: 'http://h', prefix: /p }
+        3:61: upstreams[1].prefix: already the prefix in line 2, write another
+    "#);
 }
 
 #[test]
@@ -243,7 +527,41 @@ fn hooks_have_one_runner_a_name_and_events() {
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, include: [turn] }]",
         "hooks:\n- { name: a, on: prompt.submit, run: { text: x } }\n- { name: a, on: session.stop, run: { text: x } }",
-    ]), @"");
+    ]), @r"
+    hooks: [{}]
+        1:9: hooks[0].name: missing, write a text
+        1:9: hooks[0].run: missing, write a map of its keys
+    hooks: [{ name: a, on: [], run: { text: x } }]
+        1:24: hooks[0].on: missing, write an event such as session.start or prompt.submit
+    hooks: [{ name: '', on: prompt.submit, run: { text: x } }]
+        1:17: hooks[0].name: write 1 to 128 printable characters
+    hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
+        1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
+    hooks: [{ name: a, on: prompt.submit, run: {} }]
+        1:44: hooks[0].run: does nothing, write one of text, file, command and http
+    hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]
+        1:44: hooks[0].run: more than one runner, write one of text, file, command and http
+    hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
+        1:44: hooks[0].run: cwd, env and env_pass belong to a command, leave them out
+    hooks: [{ name: a, on: prompt.submit, run: { command: sh } }]
+        1:55: hooks[0].run.command: a single value where a list belongs, write a list such as [a, b]
+    hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]
+        1:55: hooks[0].run.command: no program, write a list such as [./hook.sh, --option]
+    hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
+        1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
+    hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]
+        1:63: hooks[0].when: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 5
+    hooks: [{ name: a, on: prompt.submit, run: { text: x }, timeout: 5 }]
+        1:66: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]
+        1:67: hooks[0].on_error: unknown value, write one of skip, block
+    hooks: [{ name: a, on: prompt.submit, run: { text: x }, include: [turn] }]
+        1:67: hooks[0].include[0]: unknown value, write one of request
+    hooks:
+    - { name: a, on: prompt.submit, run: { text: x } }
+    - { name: a, on: session.stop, run: { text: x } }
+        3:11: hooks[1].name: `a` is already the name in line 2, write another
+    ");
 }
 
 #[test]
@@ -252,11 +570,31 @@ fn a_missing_script_or_file_is_a_warning_and_the_configuration_usable() {
 - { name: a, on: prompt.submit, run: { command: [./does-not-exist-here.sh] } }
 - { name: b, on: prompt.submit, run: { command: [no-such-program-anywhere] } }
 - { name: c, on: prompt.submit, run: { file: NOTES.md } }
-- { name: d, on: prompt.submit, run: { command: [/etc/hostname] } }
-- { name: e, on: prompt.submit, run: { command: [sh], cwd: gone } }
+- { name: d, on: prompt.submit, run: { command: [sh], cwd: gone } }
 ";
-    assert_eq!(config(text).hooks.len(), 5);
-    insta::assert_snapshot!(problems(text), @"");
+    assert_eq!(config(text).hooks.len(), 4);
+    insta::assert_snapshot!(problems(text), @r"
+    2:49: hooks[0].run.command: no such file /nowhere/does-not-exist-here.sh, create it or write another path
+    3:49: hooks[1].run.command: no `no-such-program-anywhere` in PATH, install it or write a path such as ./no-such-program-anywhere
+    4:46: hooks[2].run.file: no such file /nowhere/NOTES.md, create it or write another path
+    5:60: hooks[3].run.cwd: no such folder /nowhere/gone, create it or write another path
+    ");
+}
+
+#[test]
+fn a_script_that_is_not_executable_is_a_warning_until_it_is() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("hook.sh");
+    std::fs::write(&script, "#!/bin/sh\n").unwrap();
+    let warnings = |mode| {
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(mode)).unwrap();
+        let text = "hooks: [{ name: a, on: prompt.submit, run: { command: [./hook.sh] } }]";
+        parse(text, Source::File(folder.path().join("hookgate.yaml")), &env).unwrap().warnings.list
+    };
+    let what: Vec<_> = warnings(0o644).into_iter().map(|problem| problem.what).collect();
+    assert_eq!(what, [format!("not executable, run `chmod +x {}`", script.display())]);
+    assert_eq!(warnings(0o755), []);
 }
 
 #[test]
@@ -266,7 +604,16 @@ fn what_only_one_user_may_have_is_refused_where_others_connect() {
         "{ listen: '0.0.0.0:1', upstreams: [{ name: a, dialect: openai, base_url: 'http://h', api_key: k }] }",
         "{ listen: '127.0.0.1:1', sessions: { isolation: none } }",
         "{ listen: '[::1]:1', sessions: { isolation: none } }",
-    ]), @"");
+    ]), @r"
+    { listen: '0.0.0.0:1', sessions: { isolation: none } }
+        1:47: sessions.isolation: none needs a loopback listener, write `isolation: credential` or listen on 127.0.0.1
+    { listen: '0.0.0.0:1', upstreams: [{ name: a, dialect: openai, base_url: 'http://h', api_key: k }] }
+        1:95: upstreams[0].api_key: would be lent to everyone who can connect, leave it out or listen on 127.0.0.1
+    { listen: '127.0.0.1:1', sessions: { isolation: none } }
+        ok
+    { listen: '[::1]:1', sessions: { isolation: none } }
+        ok
+    ");
 }
 
 #[test]
@@ -284,12 +631,38 @@ hooks:
   - { name: b, on: session.stop, run: { command: [./gone.sh] } }
   - { name: a, on: session.stop, run: { text: x } }
 ";
-    insta::assert_snapshot!(read(text).unwrap_err(), @"");
+    insta::assert_snapshot!(read(text).unwrap_err(), @r"
+    /nowhere/hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+    /nowhere/hookgate.yaml:2:1: limts: unknown key, did you mean `limits`?
+    /nowhere/hookgate.yaml:4:14: sessions.isolation: unknown value, write one of credential, none
+    /nowhere/hookgate.yaml:5:13: sessions.idle_end: not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    /nowhere/hookgate.yaml:8:25: hooks[0].on[1]: unknown event, did you mean `prompt.submit`?
+    /nowhere/hookgate.yaml:10:14: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
+    /nowhere/hookgate.yaml:11:50: hooks[1].run.command: no such file /nowhere/gone.sh, create it or write another path
+    /nowhere/hookgate.yaml:12:13: hooks[2].name: `a` is already the name in line 7, write another
+    ");
 }
 
 #[test]
 fn broken_yaml_says_where() {
-    insta::assert_snapshot!(table(&["a: [1, 2", "a: b: c", "listen: x\nlisten: y", "\ta: 1", "- a", "just text", "[a]: 1"]), @"");
+    insta::assert_snapshot!(table(&["a: [1, 2", "a: b: c", "listen: x\nlisten: y", "\ta: 1", "- a", "just text", "[a]: 1"]), @r"
+    a: [1, 2
+        2:1: not YAML: while parsing a flow sequence, expected ',' or ']'
+    a: b: c
+        1:5: not YAML: mapping values are not allowed in this context
+    listen: x
+    listen: y
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+        2:1: listen: written twice, keep one of them
+    	a: 1
+        1:2: a: unknown key, did you mean `admin`?
+    - a
+        1:1: a list where a map belongs, write `key: value` lines
+    just text
+        1:1: a single value where a map belongs, write `key: value` lines
+    [a]: 1
+        1:1: a list as a key, write a text and a colon
+    ");
 }
 
 #[test]
@@ -305,19 +678,69 @@ fn written_upstreams_come_first_and_replace_built_in_ones_by_name() {
     let text = "upstreams:\n- { name: corp, dialect: anthropic, base_url: 'https://corp' }\n- { name: openai, dialect: openai, base_url: 'https://o' }";
     let upstreams = config(text).upstreams;
     let names: Vec<_> = upstreams.iter().map(|u| (u.name.as_str(), u.base_url.to_string())).collect();
-    insta::assert_debug_snapshot!(names, @"");
+    insta::assert_debug_snapshot!(names, @r#"
+    [
+        (
+            "corp",
+            "https://corp/",
+        ),
+        (
+            "openai",
+            "https://o/",
+        ),
+        (
+            "anthropic",
+            "https://api.anthropic.com/",
+        ),
+        (
+            "gemini",
+            "https://generativelanguage.googleapis.com/",
+        ),
+    ]
+    "#);
 }
 
 #[test]
 fn a_file_that_is_named_must_exist() {
     let error = load(Some(Path::new("/nowhere/at-all.yaml")), &env).unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"/nowhere/at-all.yaml:1:1: cannot be read: No such file or directory (os error 2)");
 }
 
 #[test]
 fn the_schema_has_types_defaults_and_documentation() {
     let schema = schema();
-    insta::assert_json_snapshot!(schema["properties"]["injection"], @"");
+    insta::assert_json_snapshot!(schema["properties"]["injection"], @r#"
+    {
+      "type": "object",
+      "description": "Where hooks' text goes.",
+      "properties": {
+        "layout": {
+          "enum": [
+            "auto",
+            "system",
+            "stable"
+          ],
+          "description": "system: rebuilt for every turn; stable: append-only, keeps prompt caches; auto: decided per conversation.",
+          "default": "auto"
+        },
+        "retain": {
+          "enum": [
+            "auto",
+            "turn",
+            "history"
+          ],
+          "description": "Ephemeral text in layout stable: gone with its turn, or kept in the history.",
+          "default": "auto"
+        },
+        "wrap": {
+          "type": "boolean",
+          "description": "Whether each text stands in an attributed wrapper that its content cannot close.",
+          "default": true
+        }
+      },
+      "additionalProperties": false
+    }
+    "#);
     assert_eq!(schema["properties"]["hooks"]["items"]["required"], json!(["name", "run"]));
 }
 

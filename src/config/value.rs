@@ -93,9 +93,9 @@ scalar! {
     Secret, "a text", {"type": "string"}, |text| Some(Self(text.to_owned()));
     Pointer, "a JSON pointer such as /metadata/user_id", {"type": "string"},
         |text| text.starts_with('/').then(|| Self(text.to_owned()));
-    BaseUrl, "an http or https URL without a query such as https://api.example.com", {"type": "string", "format": "uri"},
+    BaseUrl, "an http or https URL without credentials and query such as https://api.example.com", {"type": "string", "format": "uri"},
         |text| parse_url(text.trim_end_matches('/')).filter(|url| url.query().is_none()).map(Self);
-    Url, "an http or https URL such as http://127.0.0.1:9000/hook", {"type": "string", "format": "uri"},
+    Url, "an http or https URL without credentials such as http://127.0.0.1:9000/hook", {"type": "string", "format": "uri"},
         |text| parse_url(text).map(Self);
     Prefix, "a path such as /local, without a slash at its end", {"type": "string", "pattern": "^(/[A-Za-z0-9_~.-]+)+$"},
         |text| is_prefix(text).then(|| Self(text.to_owned()));
@@ -142,11 +142,12 @@ impl Value for Expression {
     }
 }
 
-/// The first error is the cause, the others follow from it.
+/// The first error is the cause, the others follow from it; what the parser would have expected is most of its grammar.
 fn describe(errors: &cel::ParseErrors) -> String {
     match errors.errors.first() {
         Some(error) => {
-            format!("not a CEL expression: {} at its line {} column {}", error.msg, error.pos.0, error.pos.1)
+            let what = error.msg.split(" expecting ").next().unwrap_or_default();
+            format!("not a CEL expression: {what} at its line {} column {}", error.pos.0, error.pos.1)
         }
         None => "not a CEL expression".into(),
     }

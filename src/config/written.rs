@@ -49,7 +49,6 @@ section! {
         "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
         "tls": "TLS listeners",
-        "telemetry": "export of traces",
     }
 
     /// The admin listener.
@@ -86,10 +85,6 @@ section! {
     struct Models {
         /// From requested to resolved names.
         aliases: BTreeMap<String, String> = "{}",
-    }
-    later {
-        "routes": "choosing an upstream by model",
-        "fallback": "falling back to another model",
     }
 
     /// Whose request it is. Of several places the first that is present wins.
@@ -174,7 +169,7 @@ section! {
         /// Its name, unique.
         name: At<String>,
         /// The events that it runs on.
-        on: OneOrMany<EventKind> = "[]",
+        on: At<OneOrMany<EventKind>> = "[]",
         /// What it does.
         run: At<Run>,
         /// The persistent slot that it owns; without one its name. Two hooks may share one.

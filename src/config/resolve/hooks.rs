@@ -31,10 +31,8 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
             reader.refuse_at(name, format!("write 1 to {MAX_NAME_CHARS} printable characters"));
         }
     }
-    if hook.on.0.is_empty() {
-        let name = &hook.name;
-        let on = At { value: (), place: name.place, key: name.key.replace(".name", ".on") };
-        reader.refuse_at(&on, "missing, write an event such as session.start or prompt.submit");
+    if hook.on.value.0.is_empty() && !reader.has_refused(&hook.on.key) {
+        reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
     }
 }
 
@@ -43,7 +41,7 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
     Some(Hook {
         slot: hook.slot.map_or_else(|| hook.name.value.clone(), |slot| slot.value),
         name: hook.name.value,
-        on: hook.on.0,
+        on: hook.on.value.0,
         run,
         when: hook.when.map(|expression| expression.0),
         timeout: hook.timeout,
@@ -76,6 +74,7 @@ fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<R
             Some(Run::Command { argv, cwd: folder, env: env.clone(), env_pass: env_pass.clone() })
         }
         (None, None, None, Some(post)) => Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() }),
+        (None, None, None, None) if reader.has_refused(&run.key) => None,
         (None, None, None, None) => {
             reader.refuse_at(run, "does nothing, write one of text, file, command and http");
             None
