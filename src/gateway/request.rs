@@ -81,10 +81,10 @@ async fn answer(
 
     let line = line_behind(&head, route.prefix)?;
     let sent = Instant::now();
-    let response = upstream.send(Call { method: head.method, line, headers: head.headers, body }).await?;
+    let answer = upstream.send(Call { method: head.method, line, headers: head.headers, body }).await?;
     metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => upstream.name().to_owned()).record(sent.elapsed());
 
-    Ok(relay(&exchange, response, tap, place))
+    Ok(relay(&exchange, answer, tap, place))
 }
 
 /// What the path asks for, if the upstream speaks that dialect.

@@ -38,12 +38,17 @@ impl Tls {
     /// When the crypto provider does not know these versions.
     pub fn new() -> Result<Self, rustls::Error> {
         use hyper_rustls::ConfigBuilderExt as _;
+        Ok(Self(Self::builder()?.with_webpki_roots().with_no_client_auth()))
+    }
+
+    #[cfg(test)]
+    pub(super) fn trusting(roots: rustls::RootCertStore) -> Self {
+        Self(Self::builder().unwrap().with_root_certificates(roots).with_no_client_auth())
+    }
+
+    fn builder() -> Result<rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_webpki_roots()
-            .with_no_client_auth();
-        Ok(Self(config))
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
     }
 }
 
