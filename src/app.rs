@@ -50,34 +50,57 @@ pub enum AppError {
 /// A gateway that is running.
 #[derive(Debug)]
 pub struct Running {
-    addr: SocketAddr,
-    admin_addr: SocketAddr,
+    gateway: Listening,
+    admin: Listening,
     ready: Arc<AtomicBool>,
+}
+
+/// One listener with everything that runs for it.
+#[derive(Debug)]
+struct Listening {
+    addr: SocketAddr,
     shutdown: Shutdown,
     tasks: TaskTracker,
+}
+
+impl Listening {
+    async fn start(addr: SocketAddr, app: axum::Router, connections: usize) -> Result<Self, AppError> {
+        let (listener, addr) = listen(addr).await?;
+        let shutdown = Shutdown::default();
+        let tasks = TaskTracker::new();
+        tasks.spawn(serve_http(listener, app, connections, shutdown.clone()));
+        Ok(Self { addr, shutdown, tasks })
+    }
+
+    /// Waits at most `grace` for what is in flight, then breaks it off.
+    async fn stop(self, grace: Duration) {
+        self.shutdown.drain.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+            tracing::warn!(addr = %self.addr, "breaking off what is still in flight");
+            self.shutdown.abort.cancel();
+            self.tasks.wait().await;
+        }
+    }
 }
 
 impl Running {
     /// Where agents connect.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.gateway.addr
     }
 
     /// The admin listener.
     pub fn admin_addr(&self) -> SocketAddr {
-        self.admin_addr
+        self.admin.addr
     }
 
-    /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off.
+    /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off. The
+    /// admin listener answers until the end, so that probes see a gateway that drains and not one that is dead.
     pub async fn shutdown(self, grace: Duration) {
         self.ready.store(false, Ordering::Relaxed);
-        self.shutdown.drain.cancel();
-        self.tasks.close();
-        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!("breaking off what is still in flight");
-            self.shutdown.abort.cancel();
-            self.tasks.wait().await;
-        }
+        self.gateway.stop(grace).await;
+        self.admin.stop(Duration::ZERO).await;
     }
 }
 
@@ -88,18 +111,14 @@ impl Running {
 pub async fn start(config: Config) -> Result<Running, AppError> {
     let exporter = metrics::install();
     let gateway = Gateway::new(&config)?;
-    let (listener, addr) = listen(config.listen).await?;
-    let (admin_listener, admin_addr) = listen(config.admin.listen).await?;
     let ready = Arc::new(AtomicBool::new(true));
-    let shutdown = Shutdown::default();
-    let tasks = TaskTracker::new();
+    let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
+    let gateway = Listening::start(config.listen, gateway.into_service(), connections).await?;
 
     let admin = Admin { ready: Arc::clone(&ready), metrics: exporter.clone() };
-    let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
-    tasks.spawn(serve_http(listener, gateway.into_service(), connections, shutdown.clone()));
-    tasks.spawn(serve_http(admin_listener, admin.into_service(), ADMIN_CONNECTIONS, shutdown.clone()));
-    tasks.spawn(shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
-    Ok(Running { addr, admin_addr, ready, shutdown, tasks })
+    let admin = Listening::start(config.admin.listen, admin.into_service(), ADMIN_CONNECTIONS).await?;
+    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
+    Ok(Running { gateway, admin, ready })
 }
 
 /// Runs until SIGTERM or SIGINT, then drains.

@@ -37,7 +37,8 @@ impl Drop for LanePlace {
 
 impl Lanes {
     pub(super) fn new(tls: &Tls, connect_timeout: Duration) -> Self {
-        let lane = |_| Lane { client: connect::client(tls, connect_timeout), in_flight: Arc::default() };
+        let connector = connect::connector(tls, connect_timeout);
+        let lane = |_| Lane { client: connect::client(connector.clone()), in_flight: Arc::default() };
         Self((0..LANES).map(lane).collect())
     }
 

@@ -170,3 +170,16 @@ async fn connections_are_kept_on_both_sides() {
     assert_eq!(bodies, [b"0", b"1", b"2"]);
     assert_eq!(provider.connections(), 1);
 }
+
+#[tokio::test]
+async fn a_length_beside_chunks_does_not_go_up() {
+    let provider = Provider::always(answer("200 OK", "", "{}")).await;
+    let gateway = gateway(&provider).await;
+    let mut client = Client::connect(gateway.addr()).await;
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: g\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n";
+    client.send(format!("{head}5\r\n12345\r\n0\r\n\r\n")).await;
+    assert_eq!(client.answer("POST").await.status(), 200);
+    let request = provider.request();
+    assert_eq!(request.head.get("content-length"), None);
+    assert_eq!(request.body, b"12345");
+}
