@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::gateway::server::{Shutdown, serve as serve_http};
 use crate::gateway::{Gateway, SetupError};
 use crate::telemetry::{logs, metrics};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -127,6 +128,7 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
 /// [`AppError`]
 pub async fn serve(config: Config, format: logs::Format, level: &str) -> Result<(), AppError> {
     logs::init(format, level)?;
+    raise_open_files();
     let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Signals)?;
     let running = start(config).await?;
@@ -146,6 +148,17 @@ async fn listen(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), AppError>
         Ok((listener, addr))
     };
     bound.await.map_err(|source| AppError::Listen { addr, source })
+}
+
+/// A stream takes two file descriptors, and the usual soft limit of 1024 is far below `limits.concurrent_requests`; the
+/// hard limit is what the operator allows.
+fn raise_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map(|()| hard));
+    match raised {
+        Ok(limit) => tracing::debug!(limit, "open files"),
+        Err(error) => tracing::warn!(%error, "can't raise the limit of open files"),
+    }
 }
 
 async fn upkeep(exporter: metrics::Exporter) {
