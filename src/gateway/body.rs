@@ -145,6 +145,11 @@ where
     }
 
     fn cut(&mut self, why: Cut) {
+        if self.tap.as_mut().is_some_and(|tap| tap.is_terminal()) {
+            self.last = Some(Last::End);
+            self.over(End::Complete);
+            return;
+        }
         let event = self.tap.as_mut().and_then(|tap| tap.cut(why)).filter(|event| !event.is_empty());
         self.last = Some(event.map_or(Last::Abort { why, flushed: false }, Last::Event));
         self.over(End::Cut(why));
