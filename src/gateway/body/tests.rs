@@ -1,3 +1,4 @@
+use super::batch::{BATCH, LARGE};
 use super::*;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
@@ -5,7 +6,9 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 const IDLE: Duration = Duration::from_secs(60);
 
