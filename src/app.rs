@@ -8,6 +8,7 @@ use crate::hooks::{HooksError, Pipeline};
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -59,40 +60,63 @@ pub enum AppError {
 
 /// A gateway that is running.
 pub struct Running {
-    addr: SocketAddr,
-    admin_addr: SocketAddr,
+    gateway: Listening,
+    admin: Listening,
     ready: Arc<AtomicBool>,
+    turns: Arc<Turns>,
+}
+
+/// One listener with everything that runs for it.
+#[derive(Debug)]
+struct Listening {
+    addr: SocketAddr,
     shutdown: Shutdown,
     tasks: TaskTracker,
-    turns: Arc<Turns>,
+}
+
+impl Listening {
+    async fn start(addr: SocketAddr, app: axum::Router, connections: usize) -> Result<Self, AppError> {
+        let (listener, addr) = listen(addr).await?;
+        let shutdown = Shutdown::default();
+        let tasks = TaskTracker::new();
+        tasks.spawn(serve_http(listener, app, connections, shutdown.clone()));
+        Ok(Self { addr, shutdown, tasks })
+    }
+
+    /// Waits at most `grace` for what is in flight, then breaks it off.
+    async fn stop(self, grace: Duration) {
+        self.shutdown.drain.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
+            tracing::warn!(addr = %self.addr, "breaking off what is still in flight");
+            self.shutdown.abort.cancel();
+            self.tasks.wait().await;
+        }
+    }
 }
 
 impl Running {
     /// Where agents connect.
     pub fn addr(&self) -> SocketAddr {
-        self.addr
+        self.gateway.addr
     }
 
     /// The admin listener.
     pub fn admin_addr(&self) -> SocketAddr {
-        self.admin_addr
+        self.admin.addr
     }
 
-    /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off.
+    /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off. The
+    /// admin listener answers until the end, so that probes see a gateway that drains and not one that is dead.
     pub async fn shutdown(self, grace: Duration) {
         self.ready.store(false, Ordering::Relaxed);
-        self.shutdown.drain.cancel();
-        self.tasks.close();
-        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!("breaking off what is still in flight");
-            self.shutdown.abort.cancel();
-            self.tasks.wait().await;
-        }
-        // Stops that were brought about by the answers above are run, not left for the next start.
+        self.gateway.stop(grace).await;
+        // Stops that the answers above brought about are run, not left for the next start.
         if tokio::time::timeout(grace, self.turns.drained()).await.is_err() {
             tracing::warn!("hooks still run; their stops run again after the next start");
         }
         self.turns.sessions().records.flush().await;
+        self.admin.stop(Duration::ZERO).await;
     }
 }
 
@@ -105,19 +129,15 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
     let config = Arc::new(config);
     let turns = turns(&config).await?;
     let gateway = Gateway::new(&config, turns.clone())?;
-    let (listener, addr) = listen(config.listen).await?;
-    let (admin_listener, admin_addr) = listen(config.admin.listen).await?;
     let ready = Arc::new(AtomicBool::new(true));
-    let shutdown = Shutdown::default();
-    let tasks = TaskTracker::new();
+    let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
+    let gateway = Listening::start(config.listen, gateway.into_service(), connections).await?;
 
     let admin = Admin { ready: Arc::clone(&ready), metrics: exporter.clone() };
-    let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
-    tasks.spawn(serve_http(listener, gateway.into_service(), connections, shutdown.clone()));
-    tasks.spawn(serve_http(admin_listener, admin.into_service(), ADMIN_CONNECTIONS, shutdown.clone()));
-    tasks.spawn(shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
-    tasks.spawn(shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
-    Ok(Running { addr, admin_addr, ready, shutdown, tasks, turns })
+    let admin = Listening::start(config.admin.listen, admin.into_service(), ADMIN_CONNECTIONS).await?;
+    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
+    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
+    Ok(Running { gateway, admin, ready, turns })
 }
 
 async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
@@ -135,6 +155,7 @@ async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
 /// # Errors
 /// [`AppError`]
 pub async fn serve(config: Config) -> Result<(), AppError> {
+    raise_open_files();
     let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Signals)?;
     let running = start(config).await?;
@@ -154,6 +175,17 @@ async fn listen(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), AppError>
         Ok((listener, addr))
     };
     bound.await.map_err(|source| AppError::Listen { addr, source })
+}
+
+/// A stream takes two file descriptors, and the usual soft limit of 1024 is far below `limits.concurrent_requests`; the
+/// hard limit is what the operator allows.
+fn raise_open_files() {
+    let raised = getrlimit(Resource::RLIMIT_NOFILE)
+        .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map(|()| hard));
+    match raised {
+        Ok(limit) => tracing::debug!(limit, "open files"),
+        Err(error) => tracing::warn!(%error, "can't raise the limit of open files"),
+    }
 }
 
 async fn upkeep(exporter: metrics::Exporter) {

@@ -6,21 +6,19 @@
 //!
 //! An answer that breaks off never looks like one that ended: the body ends with an error event of the dialect where the
 //! tap has one, else with an error, upon which the server breaks the connection off.
+mod batch;
+mod idle;
+
 use super::tap::{Cut, End, Tap};
 use crate::telemetry::names;
-use bytes::{Bytes, BytesMut};
+use batch::Batch;
+use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
+use idle::Idle;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::time::{Instant, Sleep};
-
-/// A chunk of this size goes down as it is: copying it would cost more than another write.
-const LARGE: usize = 16 << 10;
-
-/// Small chunks are gathered up to this size, which bounds the copy and the time until the first of them is written.
-const BATCH: usize = 32 << 10;
 
 /// How often the body steps aside before it passes a batch on. Two, because hyper's server polls a body that is pending
 /// a second time in the same run of its task, after flushing; only the second step lets other tasks run.
@@ -145,6 +143,11 @@ where
     }
 
     fn cut(&mut self, why: Cut) {
+        if self.tap.as_mut().is_some_and(|tap| tap.is_terminal()) {
+            self.last = Some(Last::End);
+            self.over(End::Complete);
+            return;
+        }
         let event = self.tap.as_mut().and_then(|tap| tap.cut(why)).filter(|event| !event.is_empty());
         self.last = Some(event.map_or(Last::Abort { why, flushed: false }, Last::Event));
         self.over(End::Cut(why));
@@ -222,77 +225,6 @@ where
     /// must not get one from the server library.
     fn size_hint(&self) -> SizeHint {
         SizeHint::default()
-    }
-}
-
-/// Small chunks that go down together, and at most one large one behind them.
-#[derive(Default)]
-struct Batch {
-    small: Vec<Bytes>,
-    length: usize,
-    large: Option<Bytes>,
-}
-
-impl Batch {
-    fn push(&mut self, chunk: Bytes) {
-        if chunk.len() >= LARGE {
-            self.large = Some(chunk);
-        } else if !chunk.is_empty() {
-            self.length += chunk.len();
-            self.small.push(chunk);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.small.is_empty() && self.large.is_none()
-    }
-
-    fn is_full(&self) -> bool {
-        self.large.is_some() || self.length >= BATCH
-    }
-
-    fn pop(&mut self) -> Option<Bytes> {
-        let length = std::mem::take(&mut self.length);
-        match self.small.len() {
-            0 => self.large.take(),
-            1 => self.small.pop(),
-            _ => {
-                let mut joined = BytesMut::with_capacity(length);
-                self.small.drain(..).for_each(|chunk| joined.extend_from_slice(&chunk));
-                Some(joined.freeze())
-            }
-        }
-    }
-}
-
-/// Measures how long the upstream is waited for. Time in which the client does not read does not count.
-struct Idle {
-    limit: Duration,
-    waiting_since: Option<Instant>,
-    /// Set again only when it goes off, not for every chunk.
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Idle {
-    fn new(limit: Duration) -> Self {
-        Self { limit, waiting_since: None, timer: None }
-    }
-
-    fn reset(&mut self) {
-        self.waiting_since = None;
-    }
-
-    /// Ready when the upstream has been waited for as long as it may take.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let deadline = *self.waiting_since.get_or_insert_with(Instant::now) + self.limit;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
-        loop {
-            ready!(timer.as_mut().poll(cx));
-            if timer.deadline() >= deadline {
-                return Poll::Ready(());
-            }
-            timer.as_mut().reset(deadline);
-        }
     }
 }
 

@@ -125,7 +125,11 @@ impl GatewayError {
     /// The answer. Logged and counted here, once.
     pub fn into_response(self, shape: Shape, id: &RequestId) -> Response {
         let Verdict { status, code, retry } = self.verdict();
-        tracing::warn!(request_id = %id, status = status.as_u16(), code, error = %self, "answered with an error");
+        if status.is_server_error() {
+            tracing::warn!(request_id = %id, code, error = %self, "request failed");
+        } else {
+            tracing::info!(request_id = %id, code, error = %self, "request refused");
+        }
         metrics::counter!(names::ERRORS, "code" => code).increment(1);
         let body = dialect::of(shape.dialect).error(&self.wire(id), shape.form);
         let mut response = Response::new(Body::from(body));

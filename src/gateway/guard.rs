@@ -50,6 +50,10 @@ impl Tap for StreamGuard {
         })
     }
 
+    fn is_terminal(&mut self) -> bool {
+        self.reader.as_ref().is_some_and(|(_, reader)| reader.is_terminal())
+    }
+
     fn cut(&mut self, why: Cut) -> Option<Bytes> {
         Some(cut_event(self.dialect, self.id, why, self.idle_timeout, self.tail.is_open()))
     }

@@ -5,24 +5,21 @@ use super::guard::StreamGuard;
 use super::request::Exchange;
 use super::tap::Tap;
 use super::turn::Follow;
+use crate::upstream::Answer;
 use crate::upstream::headers::strip_hop_by_hop;
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{StatusCode, Version};
-use hyper::body::Incoming;
 
 /// Media type of server-sent events.
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// The answer as it is: status, headers but the hop-by-hop ones, every byte, trailers. `place` is kept until its end.
-pub(super) fn relay(
-    exchange: &Exchange<'_>,
-    response: http::Response<Incoming>,
-    follow: Option<Box<Follow>>,
-    place: Place,
-) -> Response {
+/// The answer as it is: status, headers but the hop-by-hop ones, every byte, trailers. Its places are kept
+/// until its end.
+pub(super) fn relay(exchange: &Exchange<'_>, answer: Answer, follow: Option<Box<Follow>>, place: Place) -> Response {
+    let Answer { response, place: lane } = answer;
     let (mut head, body) = response.into_parts();
     let guard = guard(exchange, &head);
     let tap = match follow {
@@ -32,7 +29,7 @@ pub(super) fn relay(
     strip_hop_by_hop(&mut head.headers);
     // The client's connection is HTTP/1.1, whatever the upstream's was.
     head.version = Version::HTTP_11;
-    let body = RelayBody::new(body, exchange.upstream.idle_timeout(), tap).holding(place);
+    let body = RelayBody::new(body, exchange.upstream.idle_timeout(), tap).holding((place, lane));
     Response::from_parts(head, Body::new(body))
 }
 

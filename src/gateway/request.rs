@@ -133,8 +133,8 @@ async fn answer(
     let line = line_behind(&head, session_prefix + route.prefix)?;
     let sent = Instant::now();
     let call = Call { method: head.method, line, headers: head.headers, body };
-    let response = match upstream.send(call).await {
-        Ok(response) => response,
+    let answer = match upstream.send(call).await {
+        Ok(answer) => answer,
         Err(error) => {
             if let Some(follow) = follow {
                 follow.unanswered(&error.to_string());
@@ -144,7 +144,7 @@ async fn answer(
     };
     metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => upstream.name().to_owned()).record(sent.elapsed());
 
-    let mut response = relay(&exchange, response, follow, place);
+    let mut response = relay(&exchange, answer, follow, place);
     if let Some(session) = session {
         set_session(response.headers_mut(), &session);
     }

@@ -254,4 +254,12 @@ mod tests {
         }
         assert_eq!(route("POST", "/mock/../x", ""), Err(RouteError::InvalidPath));
     }
+    proptest::proptest! {
+        #[test]
+        fn a_prefix_always_ends_within_the_path(path in "(/[a-z.%:]{0,6}){0,4}") {
+            if let Ok((_, prefix)) = route("POST", &path, "") {
+                proptest::prop_assert!(path.get(prefix..).is_some());
+            }
+        }
+    }
 }

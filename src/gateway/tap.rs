@@ -26,9 +26,9 @@ pub enum End {
 
 /// Looks at the bytes of one answer; never changes what the upstream said.
 ///
-/// Called in this order: [`Tap::data`] for every piece, before it goes down, [`Tap::poll_release`] before pieces are
-/// handed on, and [`Tap::handed_on`] after; then, at the end of bytes, [`Tap::is_whole`]; when the upstream broke off, [`Tap::cut`]; and always, exactly
-/// once and last, [`Tap::end`].
+/// Called in this order: [`Tap::data`] for every piece, before it goes down, [`Tap::poll_release`] before pieces are handed
+/// on, and [`Tap::handed_on`] after; then, at the end of bytes, [`Tap::is_whole`]; when the upstream broke off,
+/// [`Tap::is_terminal`] and [`Tap::cut`]; and always, exactly once, [`Tap::end`].
 pub trait Tap: Send {
     /// The next bytes, as the upstream sent them (possibly compressed).
     fn data(&mut self, bytes: &[u8]);
@@ -44,6 +44,12 @@ pub trait Tap: Send {
     /// The upstream's bytes ended in order: whether the answer in them is whole.
     fn is_whole(&mut self) -> bool {
         true
+    }
+
+    /// Whether the dialect's terminal marker was seen: then the answer is whole, and a connection that is lost behind it
+    /// changes nothing (local servers close without the last chunk).
+    fn is_terminal(&mut self) -> bool {
+        false
     }
 
     /// The upstream broke off: the last bytes that the client gets, an error in the dialect's words. `None` or nothing:

@@ -25,7 +25,7 @@ const H2_PING: Duration = Duration::from_secs(30);
 const H2_PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The HTTP client of one upstream.
-pub(super) type Client = legacy::Client<Deadline<HttpsConnector<HttpConnector>>, RequestBody>;
+pub(super) type Client = legacy::Client<Connector, RequestBody>;
 
 /// TLS settings, shared by all upstreams.
 #[derive(Debug, Clone)]
@@ -38,16 +38,24 @@ impl Tls {
     /// When the crypto provider does not know these versions.
     pub fn new() -> Result<Self, rustls::Error> {
         use hyper_rustls::ConfigBuilderExt as _;
+        Ok(Self(Self::builder()?.with_webpki_roots().with_no_client_auth()))
+    }
+
+    #[cfg(test)]
+    pub(super) fn trusting(roots: rustls::RootCertStore) -> Self {
+        Self(Self::builder().unwrap().with_root_certificates(roots).with_no_client_auth())
+    }
+
+    fn builder() -> Result<rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>, rustls::Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_webpki_roots()
-            .with_no_client_auth();
-        Ok(Self(config))
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
     }
 }
 
-pub(super) fn client(tls: &Tls, connect_timeout: Duration) -> Client {
+/// Opens connections; a clone shares its TLS settings and session tickets.
+pub(super) type Connector = Deadline<HttpsConnector<HttpConnector>>;
+
+pub(super) fn connector(tls: &Tls, connect_timeout: Duration) -> Connector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -57,13 +65,18 @@ pub(super) fn client(tls: &Tls, connect_timeout: Duration) -> Client {
         .https_or_http()
         .enable_all_versions()
         .wrap_connector(tcp);
+    Deadline { inner: https, limit: connect_timeout }
+}
+
+/// A client with a pool of its own.
+pub(super) fn client(connector: Connector) -> Client {
     legacy::Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
         .http2_keep_alive_interval(H2_PING)
         .http2_keep_alive_timeout(H2_PING_TIMEOUT)
-        .build(Deadline { inner: https, limit: connect_timeout })
+        .build(connector)
 }
 
 /// A connector with one time limit over name lookup, TCP and TLS together; the TCP connector's own covers only its part.

@@ -8,10 +8,12 @@ pub mod connect;
 pub mod credential;
 mod error;
 pub mod headers;
+mod lanes;
 pub mod target;
 
 pub use body::RequestBody;
 pub use error::UpstreamError;
+pub use lanes::LanePlace;
 
 use crate::config;
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
@@ -44,7 +46,16 @@ pub struct Upstream {
     api_key: Option<HeaderValue>,
     idle_timeout: Duration,
     cached: bool,
-    client: connect::Client,
+    lanes: lanes::Lanes,
+}
+
+/// The head of an answer, and its body as it comes.
+#[derive(Debug)]
+pub struct Answer {
+    /// What the upstream said.
+    pub response: Response<Incoming>,
+    /// To be kept until the body is over.
+    pub place: LanePlace,
 }
 
 impl Upstream {
@@ -67,7 +78,7 @@ impl Upstream {
             api_key: config.api_key.as_ref().map(|key| credential::value(config.provider, &key.0)).transpose()?,
             idle_timeout: config.idle_timeout,
             cached: config.cached,
-            client: connect::client(tls, config.connect_timeout),
+            lanes: lanes::Lanes::new(tls, config.connect_timeout),
         })
     }
 
@@ -96,10 +107,11 @@ impl Upstream {
     ///
     /// # Errors
     /// [`UpstreamError`] when no head arrives. An error status is not an error here: it is an answer.
-    pub async fn send(&self, call: Call) -> Result<Response<Incoming>, UpstreamError> {
+    pub async fn send(&self, call: Call) -> Result<Answer, UpstreamError> {
         let request = self.request(call)?;
-        match tokio::time::timeout(self.idle_timeout, self.client.request(request)).await {
-            Ok(Ok(response)) => Ok(response),
+        let (client, place) = self.lanes.enter().ok_or(UpstreamError::Config("no lanes"))?;
+        match tokio::time::timeout(self.idle_timeout, client.request(request)).await {
+            Ok(Ok(response)) => Ok(Answer { response, place }),
             Ok(Err(error)) => Err(UpstreamError::from_client(error)),
             Err(_elapsed) => Err(UpstreamError::Idle { seconds: self.idle_timeout.as_secs() }),
         }

@@ -1,20 +1,29 @@
 use super::*;
 use crate::config::{Provider, Secret};
+use crate::json::Rope;
 use http::header::AUTHORIZATION;
 
+mod tls;
+
+/// Short, since one test waits for it.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(300);
+
 fn upstream(base_url: &str, provider: Provider, api_key: Option<&str>) -> Upstream {
-    let config = config::Upstream {
+    Upstream::new(&configured(base_url, provider, api_key), &connect::Tls::new().unwrap()).unwrap()
+}
+
+fn configured(base_url: &str, provider: Provider, api_key: Option<&str>) -> config::Upstream {
+    config::Upstream {
         name: "u".into(),
         provider,
         base_url: base_url.parse().unwrap(),
         prefix: None,
         headers: vec![(HeaderName::from_static("x-extra"), Secret("1".into()))],
         api_key: api_key.map(|key| Secret(key.into())),
-        connect_timeout: Duration::from_secs(1),
-        idle_timeout: Duration::from_secs(1),
+        connect_timeout: CONNECT_TIMEOUT,
+        idle_timeout: Duration::from_secs(10),
         cached: true,
-    };
-    Upstream::new(&config, &connect::Tls::new().unwrap()).unwrap()
+    }
 }
 
 fn call(line: &str, headers: &[(&str, &str)], body: RequestBody) -> Call {
@@ -72,9 +81,9 @@ async fn hop_by_hop_and_own_headers_end_here() {
 
 #[tokio::test]
 async fn content_length_is_the_bodys_own() {
+    type Case<'a> = (&'a [(&'a str, &'a str)], RequestBody, Option<&'a str>);
     let rope = || RequestBody::rope(Rope::from(bytes::Bytes::from_static(b"12345")));
-    use crate::json::Rope;
-    let cases: [(&[(&str, &str)], RequestBody, Option<&str>); 5] = [
+    let cases: [Case<'_>; 5] = [
         (&[("content-length", "3")], rope(), Some("5")),
         (&[("transfer-encoding", "chunked")], rope(), Some("5")),
         (&[("transfer-encoding", "chunked"), ("content-length", "9")], rope(), Some("5")),

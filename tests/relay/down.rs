@@ -70,7 +70,6 @@ async fn a_burst_of_events_goes_down_in_few_pieces() {
         bytes += chunk.len();
     }
     assert_eq!(bytes, EVENTS * 9);
-    eprintln!("PIECES {pieces}");
     assert!(pieces < EVENTS / 2, "{pieces} pieces for {EVENTS} events");
 }
 

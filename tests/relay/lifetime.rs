@@ -44,7 +44,7 @@ async fn shutting_down_lets_streams_end_and_takes_no_new_requests() {
     ];
     let provider = Provider::always(steps).await;
     let gateway = gateway(&provider).await;
-    let addr = gateway.addr();
+    let (addr, admin) = (gateway.addr(), gateway.admin_addr());
     let mut client = Client::connect(addr).await;
     client.send("POST /v1/messages HTTP/1.1\r\nhost: g\r\ncontent-length: 2\r\n\r\n{}").await;
     client.head().await;
@@ -57,6 +57,8 @@ async fn shutting_down_lets_streams_end_and_takes_no_new_requests() {
         }
     })
     .await;
+    let readiness = Client::connect(admin).await.request("GET", "/readyz", "", "").await;
+    assert_eq!((readiness.status(), readiness.text().as_str()), (503, "draining\n"));
     gate.open();
     assert_eq!(client.chunk().await.unwrap().unwrap(), b"data: 2\n\n");
     assert_eq!(client.chunk().await.unwrap(), None);

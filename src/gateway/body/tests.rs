@@ -1,3 +1,4 @@
+use super::batch::{BATCH, LARGE};
 use super::*;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
@@ -5,7 +6,9 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -44,6 +47,7 @@ struct Seen {
 struct Watcher {
     seen: Arc<Mutex<Seen>>,
     whole: bool,
+    terminal: &'static [u8],
     event: Option<&'static [u8]>,
 }
 
@@ -53,6 +57,9 @@ impl Tap for Watcher {
     }
     fn is_whole(&mut self) -> bool {
         self.whole
+    }
+    fn is_terminal(&mut self) -> bool {
+        self.seen.lock().bytes.ends_with(self.terminal)
     }
     fn cut(&mut self, _why: Cut) -> Option<Bytes> {
         self.event.map(Bytes::from_static)
@@ -64,7 +71,7 @@ impl Tap for Watcher {
 
 fn watched(source: Source, whole: bool, event: Option<&'static [u8]>) -> (RelayBody<Source>, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen::default()));
-    let tap = Watcher { seen: Arc::clone(&seen), whole, event };
+    let tap = Watcher { seen: Arc::clone(&seen), whole, terminal: b"[DONE]", event };
     (RelayBody::new(source, IDLE, Some(Box::new(tap))), seen)
 }
 
@@ -120,6 +127,15 @@ async fn a_cut_ends_with_the_taps_event_or_breaks_off() {
         assert_eq!(frames.concat(), [b"half", event.unwrap_or_default()].concat(), "what came before the cut arrives");
         assert_eq!(seen.lock().ends, [End::Cut(Cut::Broken)]);
     }
+}
+
+#[tokio::test]
+async fn a_connection_lost_behind_the_terminal_marker_is_no_cut() {
+    let (body, seen) = watched(Source::Ready([data(b"data: [DONE]"), broken()].into()), true, Some(b"event: error"));
+    let (frames, whole) = drain(body).await;
+    assert!(whole);
+    assert_eq!(frames.concat(), b"data: [DONE]");
+    assert_eq!(seen.lock().ends, [End::Complete]);
 }
 
 #[tokio::test]
