@@ -137,6 +137,7 @@ async fn a_deadline_that_has_passed_starts_nothing_but_constants_still_count() {
     let pipeline = pipeline(&[shell("a", &format!("touch {}", started.display())), text("rules")]);
     let reports = fire_until(&pipeline, Some(Duration::ZERO)).await;
     assert_eq!(context(&reports), ["text of rules"]);
+    assert_eq!(reports[0].status, Status::Failed(HookFailure::Deadline(Duration::ZERO)));
     assert!(!started.exists());
 }
 
