@@ -15,7 +15,7 @@ pub mod model;
 pub mod pipeline;
 pub mod report;
 pub mod runner;
-pub mod variables;
+mod variables;
 pub mod when;
 
 pub use answer::Parsed;
