@@ -39,6 +39,9 @@ pub enum GatewayError {
     /// The session id can't be used; the text says which and why.
     #[error("{0}")]
     InvalidSession(String),
+    /// A defect of the gateway's own; the text is for the log.
+    #[error("{0}")]
+    Internal(String),
     /// A WebSocket was asked for.
     #[error("no WebSocket here: use plain requests")]
     NoWebsocket,
@@ -93,6 +96,7 @@ impl GatewayError {
             Self::InvalidSession(_) => (StatusCode::BAD_REQUEST, "invalid_session"),
             Self::InvalidBody(_) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::ThreadUnsupported => (StatusCode::BAD_REQUEST, "thread_unsupported_request"),
+            Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),
             Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
@@ -112,6 +116,7 @@ impl GatewayError {
             Self::Upstream(UpstreamError::Unreachable(_)) => "the upstream can't be reached".into(),
             Self::Upstream(UpstreamError::Closed(_)) => "the upstream closed the connection before it answered".into(),
             Self::Upstream(UpstreamError::Config(_)) => "the upstream is configured wrongly".into(),
+            Self::Internal(_) => "the gateway failed; the request was not sent".into(),
             other => other.to_string(),
         }
     }

@@ -16,7 +16,7 @@ pub mod pipeline;
 pub mod report;
 pub mod runner;
 pub mod schema;
-pub mod variables;
+mod variables;
 pub mod when;
 
 pub use answer::Parsed;

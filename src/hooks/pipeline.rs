@@ -141,14 +141,17 @@ impl Firing<'_> {
             Some(left) if left < timeout => (left, HookFailure::Deadline(left)),
             _ => (timeout, HookFailure::TimedOut(timeout)),
         };
-        tokio::time::timeout(time, self.run(hook)).await.unwrap_or(Err(failure))
+        tokio::time::timeout(time, self.run(hook, time)).await.unwrap_or(Err(failure))
     }
 
-    async fn run(&self, hook: &Entry) -> Result<Option<Parsed>, HookFailure> {
+    async fn run(&self, hook: &Entry, time: Duration) -> Result<Option<Parsed>, HookFailure> {
         if let Some(when) = &hook.when
             && !when.holds(self.variables).await?
         {
             return Ok(None);
+        }
+        if time.is_zero() && hook.runner.acts() {
+            return Err(HookFailure::Deadline(time));
         }
         let call = Invocation {
             kind: self.kind,

@@ -147,6 +147,8 @@ fn explain(error: &ExecutionError) -> String {
         | ExecutionError::InvalidArgumentCount { .. }
         | ExecutionError::MissingArgumentOrTarget => error.to_string(),
         ExecutionError::FunctionError { function, .. } => format!("`{function}` failed"),
+        ExecutionError::UnsupportedBinaryOperator(operator, ..) => format!("`{operator}` does not take these types"),
+        ExecutionError::Overflow(operator, ..) => format!("`{operator}` overflows"),
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => "division by zero".into(),
         _ => "it can't be evaluated on these values".into(),
     }
@@ -173,8 +175,7 @@ fn variable(name: &str, id: u64, program: &Program) -> Result<Option<Variable>, 
     };
     let source = program.source_info();
     let offset = source.offset_for(id).map_or(0, |(start, _)| start as usize);
-    let before: Vec<&str> =
-        source.source.char_indices().nth(offset).map_or("", |(at, _)| &source.source[..at]).split('\n').collect();
+    let before: Vec<&str> = source.source.get(..offset).unwrap_or_default().split('\n').collect();
     let column = before.last().map_or(0, |line| line.chars().count()) + 1;
     Err(WhenError { line: before.len(), column, message })
 }

@@ -301,6 +301,10 @@ impl Tap for TurnTap {
         }
     }
 
+    fn is_terminal(&mut self) -> bool {
+        self.watch.is_terminal()
+    }
+
     fn cut(&mut self, why: Cut) -> Option<Bytes> {
         if !self.follow.settled {
             let answer = self.watch.finish();

@@ -88,6 +88,9 @@ pub enum TurnError {
     /// The provider holds the history that something would have to be placed in; the client sends all of it instead.
     #[error("this thread can't be continued here; send the full conversation without `thread`")]
     ThreadUnsupported,
+    /// A defect: the phases ended without a result.
+    #[error("the request was lost")]
+    Lost(tokio::task::JoinError),
 }
 
 impl Turns {
@@ -112,11 +115,17 @@ impl Turns {
         &self.sessions
     }
 
-    /// Prepares one request: everything between its body and the upstream.
+    /// Prepares one request: everything between its body and the upstream. Goes on when the client leaves: hooks that have
+    /// begun end and are stored, and a retry finds what they gave.
     ///
     /// # Errors
     /// [`TurnError`] when the client has to be told; whatever hooks or the store do wrong is no error of the request.
-    pub async fn prepare(self: &Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
+    pub async fn prepare(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
+        let prepared = tokio::spawn(async move { self.phases(asked).await });
+        prepared.await.map_err(TurnError::Lost)?
+    }
+
+    async fn phases(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
         let Some(read) = self.read(asked)? else { return Ok(Prepared::Relay) };
         if !read.is_turn() {
             return self.replay(read).await;

@@ -83,14 +83,6 @@ impl Watch {
         !self.blind && self.reader.is_terminal()
     }
 
-    /// Whether the bytes so far end with a whole frame: an error event may follow at once.
-    pub fn is_between_frames(&self) -> bool {
-        match &self.source {
-            Source::Sse(framer) => self.decoder.is_none() && framer.is_between_frames(),
-            Source::Array(_) | Source::Body(_) => false,
-        }
-    }
-
     /// The answer, when no more bytes come. `None` when something of it was not seen, so that nothing true can be said.
     pub fn finish(&mut self) -> Option<Answer> {
         let reader = &mut self.reader;

@@ -3,7 +3,9 @@ use crate::config::{Hook, Limits, Run};
 use crate::dialect::neutral::NeutralRequest;
 use crate::hooks::runner::testing::event;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 const LIMITS: Limits = Limits {
     request_body: 1 << 26,
@@ -137,6 +139,7 @@ async fn a_deadline_that_has_passed_starts_nothing_but_constants_still_count() {
     let pipeline = pipeline(&[shell("a", &format!("touch {}", started.display())), text("rules")]);
     let reports = fire_until(&pipeline, Some(Duration::ZERO)).await;
     assert_eq!(context(&reports), ["text of rules"]);
+    assert_eq!(reports[0].status, Status::Failed(HookFailure::Deadline(Duration::ZERO)));
     assert!(!started.exists());
 }
 
@@ -231,4 +234,71 @@ fn a_hook_that_can_not_work_is_refused_by_name() {
 fn a_prompt_hook_has_more_time_than_the_others() {
     let defaults = EventKind::ALL.map(|kind| default_timeout(kind).as_secs());
     assert_eq!(defaults, [5, 15, 5, 5, 5]);
+}
+
+/// A log that a test can read.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("the log").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn one_log_line_names_the_hook_and_why_it_failed() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let mut slow = shell("slow", "echo half-way >&2; sleep 300");
+    slow.timeout = Some(Duration::from_secs(2));
+    let mut audited = shell("audited", "echo '{\"block\":{\"reason\":\"s3cret\"}}'");
+    audited.mode = Mode::Audit;
+    let hooks = [slow, shell("status", "echo oh no >&2; exit 3"), shell("typo", "echo '{\"contxt\":1}'"), audited];
+    let reports = fire(&hooks).await;
+    drop(guard);
+
+    let log = String::from_utf8(log.0.lock().expect("the log").clone()).expect("text");
+    for line in [
+        "hook \"slow\" failed: timed out after 2s",
+        "hook \"slow\" wrote to stderr",
+        "hook \"status\" failed: exit status 3",
+        "hook \"status\" wrote to stderr",
+        "hook \"typo\": unknown fields: \"contxt\"",
+        "hook \"audited\" is audited: nothing applied",
+    ] {
+        assert_eq!(log.matches(line).count(), 1, "{line} in\n{log}");
+    }
+    assert!(log.contains("oh no") && !log.contains("s3cret"), "{log}");
+    assert!(context(&reports).is_empty(), "stderr is no context");
+}
+
+#[tokio::test]
+async fn every_run_is_counted_and_a_skipped_one_has_no_duration() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let guard = metrics::set_default_local_recorder(&recorder);
+    let mut off = text("off");
+    off.when = Some("false".into());
+    let pipeline = pipeline(&[text("fine"), off, shell("bad", "exit 1")]);
+    for _ in 0..2 {
+        fire_until(&pipeline, None).await;
+    }
+    drop(guard);
+    let rendered = recorder.handle().render();
+    let mut runs: Vec<&str> = rendered.lines().filter(|line| line.starts_with("hookgate_hook_runs_total{")).collect();
+    runs.sort_unstable();
+    insta::assert_snapshot!(runs.join("\n"), @r#"
+    hookgate_hook_runs_total{hook="bad",event="prompt.submit",result="failed"} 2
+    hookgate_hook_runs_total{hook="fine",event="prompt.submit",result="ok"} 2
+    hookgate_hook_runs_total{hook="off",event="prompt.submit",result="skipped"} 2
+    "#);
+    assert!(rendered.contains("hookgate_hook_duration_seconds_count{hook=\"fine\""), "{rendered}");
+    assert!(!rendered.contains("hookgate_hook_duration_seconds_count{hook=\"off\""), "{rendered}");
 }

@@ -18,14 +18,19 @@ pub const MAX_PROCESSES: usize = 64;
 
 /// Does what `run` says.
 ///
-/// The pipeline bounds every run in time by dropping its future, so that must end everything that the run began. A run
-/// is polled once even when no time is left: a runner with side effects yields before it begins them.
+/// The pipeline bounds every run in time by dropping its future, so that must end everything that the run began.
 pub trait Runner: Send + Sync + fmt::Debug {
     /// Runs once.
     ///
     /// # Errors
     /// Whatever makes this run a failed one.
     fn run<'a>(&'a self, call: &'a Invocation<'a>) -> BoxFuture<'a, Result<Output, HookFailure>>;
+
+    /// Whether a run takes time and does something outside of the gateway. Such a run is not begun when no time is left;
+    /// others still count then: a constant must not be lost because another hook was slow.
+    fn acts(&self) -> bool {
+        true
+    }
 }
 
 /// What a run gave.

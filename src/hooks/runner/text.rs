@@ -11,4 +11,8 @@ impl Runner for Text {
     fn run<'a>(&'a self, _: &'a Invocation<'a>) -> BoxFuture<'a, Result<Output, HookFailure>> {
         Box::pin(ready(Ok(Output::Text(self.0.clone()))))
     }
+
+    fn acts(&self) -> bool {
+        false
+    }
 }

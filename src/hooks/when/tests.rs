@@ -55,7 +55,8 @@ async fn what_is_undefined_or_not_a_bool_is_an_error() {
         ("prompt.text", "invalid `when`: the value is string, not a bool"),
         ("1 / 0 == 1", "invalid `when`: division by zero"),
         ("[1][5] == 1", "invalid `when`: an index is out of bounds"),
-        ("prompt.text + 1 == 'x'", "invalid `when`: found no matching overload for '_+_' applied to '(string, int)'"),
+        ("prompt.text + 1 == 'x'", "invalid `when`: `add` does not take these types"),
+        ("9223372036854775807 + 1 == 0", "invalid `when`: `add` overflows"),
         ("startswith(prompt.text)", "invalid `when`: `startswith` is undefined"),
     ] {
         let failure = holds_on(expression, &event()).await.expect_err(expression);

@@ -70,8 +70,6 @@ impl Command {
     }
 
     async fn execute(&self, call: &Invocation<'_>) -> Result<Output, HookFailure> {
-        // With no time left the future is dropped here, before there is a process.
-        tokio::task::yield_now().await;
         let _place = self.processes.acquire().await.map_err(|e| HookFailure::Lost(e.to_string()))?;
         let mut line = call.payload()?;
         line.push(b'\n');

@@ -256,14 +256,3 @@ async fn no_more_processes_than_places() {
     assert_eq!(waiting.await, Ok(Output::Written(b"ok\n".to_vec())));
     assert_eq!(hook.processes.available_permits(), 4);
 }
-
-#[tokio::test]
-async fn with_no_time_left_nothing_is_started() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let hook = in_folder(&["touch", "started"], folder.path(), &[], &[]);
-    let event = event();
-    let call = invocation(&event);
-    assert!(tokio::time::timeout(Duration::ZERO, hook.run(&call)).await.is_err());
-    assert!(!folder.path().join("started").exists());
-    assert_eq!(hook.processes.available_permits(), 4);
-}
