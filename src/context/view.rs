@@ -1,6 +1,6 @@
 //! What hookgate knows of a request body: roles, anchors and places, without a copy of its text.
 use super::Digest;
-use crate::json::Span;
+use crate::json::{ScanError, Span};
 use std::sync::Arc;
 
 /// What a path does with a model-facing body.
@@ -63,6 +63,10 @@ pub struct ItemFacts {
     pub compaction: bool,
     /// An assistant turn that waits for the server: unresolved server tool use. Nothing may be added to the reply.
     pub server_pending: bool,
+    /// Which of its content blocks are only client reminders, by index into the native content (a string is block 0).
+    pub reminders: Vec<usize>,
+    /// Why it can't be read. Kept with the facts, so that a remembered item is refused as a new one is.
+    pub broken: Option<ScanError>,
 }
 
 /// [`Role`] with a default, so that [`ItemFacts`] can be built field by field.

@@ -4,10 +4,19 @@
 //! A new dialect is one new folder, one variant of [`DialectId`] and one arm of [`of`].
 
 pub mod anthropic;
+mod blocks;
 pub mod chat;
 pub mod gemini;
+mod history;
 pub mod neutral;
+mod object;
+mod path;
+mod plan;
 pub mod responses;
+#[cfg(test)]
+mod testing;
+mod transcript;
+mod upstream_error;
 
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
 

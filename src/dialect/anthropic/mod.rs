@@ -1,69 +1,93 @@
-//! Anthropic: see dialect/mod.rs.
-use super::*;
+//! Anthropic Messages (`/v1/messages`, `count_tokens`, `batches`), also as other platforms and gateways serve it under a
+//! prefix.
+mod block;
+mod events;
+mod facts;
+mod lower;
+mod neutral;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+use super::path::tail;
+use super::{
+    AnswerReader, Dialect, DialectId, Endpoint, LowerError, NeutralRequest, Reading, Reply, ViewError, WireError,
+};
+use crate::context::answer::call_key as answer_call_key;
+use crate::context::{AnswerForm, Call, Operation, Place, RequestView};
+use crate::json::{Doc, Splice};
+use bytes::Bytes;
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Anthropic;
 
-struct Unread;
-
-impl AnswerReader for Unread {
-    fn event(&mut self, _event: Option<&[u8]>, _data: &[u8]) {}
-    fn body(&mut self, _body: &[u8]) {}
-    fn is_terminal(&self) -> bool {
-        false
-    }
-    fn finish(&mut self) -> Answer {
-        Answer {
-            id: None,
-            text: String::new(),
-            calls: vec![],
-            finish: crate::context::Finish::Error,
-            native_finish: None,
-            ending: crate::context::answer::Ending::Cut,
-            usage: Default::default(),
-            signed: false,
-            many: false,
-            error: None,
-        }
-    }
-}
-
 impl Dialect for Anthropic {
     fn id(&self) -> DialectId {
         DialectId::Anthropic
     }
-    fn endpoint(&self, _method: &http::Method, _path: &str, _query: Option<&str>) -> Option<Endpoint> {
-        None
+
+    fn endpoint(&self, method: &http::Method, path: &str, _query: Option<&str>) -> Option<Endpoint> {
+        let operation = if method == http::Method::POST { operation(path)? } else { return None };
+        Some(Endpoint { dialect: DialectId::Anthropic, operation, model: None, form: None })
     }
-    fn view(&self, _doc: &Doc, _endpoint: &Endpoint, _reading: &Reading<'_>) -> Result<RequestView, ViewError> {
-        Err(ViewError::Shape { member: "stub" })
+
+    fn view(&self, doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Result<RequestView, ViewError> {
+        view::view(doc, endpoint, reading)
     }
-    fn lower(&self, _doc: &Doc, _view: &RequestView, _places: &[Place]) -> Result<Splice, LowerError> {
-        Err(LowerError::NoSystem)
+
+    fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
+        lower::lower(doc, view, places)
     }
-    fn neutral(&self, _doc: &Doc, _view: &RequestView) -> NeutralRequest {
-        NeutralRequest::default()
+
+    fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {
+        neutral::neutral(doc, view)
     }
-    fn prompt_text(&self, _doc: &Doc, _view: &RequestView, _item: usize, _reading: &Reading<'_>) -> String {
-        String::new()
+
+    fn prompt_text(&self, doc: &Doc, view: &RequestView, item: usize, reading: &Reading<'_>) -> String {
+        neutral::prompt_text(doc, view, item, reading)
     }
-    fn said(&self, _doc: &Doc, _view: &RequestView, _item: usize) -> (String, Vec<Call>) {
-        Default::default()
+
+    fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
+        neutral::said(doc, view, item)
     }
+
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {
-        Box::new(Unread)
+        Box::new(reader::Reader::default())
     }
-    fn reply(&self, _reply: &Reply, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn reply(&self, reply: &Reply, form: AnswerForm) -> Bytes {
+        writer::reply(reply, form)
     }
-    fn error(&self, _error: &WireError, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn error(&self, error: &WireError, _form: AnswerForm) -> Bytes {
+        writer::error(error).to_string().into()
     }
-    fn stream_error(&self, _error: &WireError, _form: AnswerForm, _open: bool) -> Bytes {
-        Bytes::new()
+
+    fn stream_error(&self, error: &WireError, form: AnswerForm, open: bool) -> Bytes {
+        writer::stream_error(error, form, open)
     }
-    fn keep_alive(&self, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn keep_alive(&self, form: AnswerForm) -> Bytes {
+        writer::keep_alive(form)
     }
+}
+
+/// What the last segments of a path ask for. `threads/{id}/messages` is OpenAI's.
+fn operation(path: &str) -> Option<Operation> {
+    let [third, second, last] = tail(path);
+    match (third.as_str(), second.as_str(), last.as_str()) {
+        (_, "messages", "count_tokens") => Some(Operation::Count),
+        (_, "messages", "batches") => Some(Operation::Batch),
+        ("threads", id, "messages") if id != "v1" => None,
+        (_, _, "messages") => Some(Operation::Generate),
+        _ => None,
+    }
+}
+
+/// A call's key in the normal form.
+fn call_key(call: &block::Block<'_>) -> String {
+    answer_call_key(&call.string("id"), &call.string("name"), call.get("input").unwrap_or("{}"))
 }

@@ -1,0 +1,7 @@
+mod lower;
+mod reader;
+mod view;
+mod writer;
+
+/// Where Messages bodies go.
+const PATH: &str = "/v1/messages";

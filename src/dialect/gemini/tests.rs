@@ -1,0 +1,7 @@
+mod lower;
+mod reader;
+mod view;
+mod writer;
+
+/// Where generateContent bodies go.
+const PATH: &str = "/v1beta/models/gemini-3:generateContent";

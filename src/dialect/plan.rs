@@ -1,0 +1,118 @@
+//! Placements sorted by what they edit, before a dialect turns them into splices.
+use super::{LowerError, blocks};
+use crate::context::{Place, RequestView, Role};
+use crate::json::{Span, Splice};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// All placements of one request.
+#[derive(Debug, Default)]
+pub(super) struct Plan<'a> {
+    /// Leading instruction blocks that stay first.
+    pub(super) after: usize,
+    /// Texts ahead of the client's instructions.
+    pub(super) front: Vec<&'a str>,
+    /// Texts behind them.
+    pub(super) end: Vec<&'a str>,
+    /// Texts at the end of items.
+    pub(super) tails: BTreeMap<usize, Vec<&'a str>>,
+    /// What is left out.
+    pub(super) omissions: Vec<Omission>,
+}
+
+/// A run of items that is left out.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Omission {
+    /// The items, instructions that hung on the last of them included.
+    pub(super) items: Range<usize>,
+    /// The next user or tool item that stays: what the client still needs moves there.
+    pub(super) heir: Option<usize>,
+}
+
+impl<'a> Plan<'a> {
+    /// Sorts `places`. Blank texts are left out: no provider takes an empty text block.
+    ///
+    /// # Errors
+    /// [`LowerError::NoPlace`] when an omission would tear a call from its result, or leave no history.
+    pub(super) fn new(places: &'a [Place], view: &RequestView) -> Result<Self, LowerError> {
+        let mut plan = Self::default();
+        let mut gone = vec![false; view.items.len()];
+        for place in places {
+            match place {
+                Place::SystemFront { after, texts } => {
+                    plan.after = plan.after.max(*after);
+                    plan.front.extend(filled(texts));
+                }
+                Place::SystemEnd { texts } => plan.end.extend(filled(texts)),
+                Place::ItemEnd { item, texts } => plan.tails.entry(*item).or_default().extend(filled(texts)),
+                Place::Omit { items } => {
+                    let range = items.start..items.end.min(gone.len());
+                    gone.get_mut(range).unwrap_or_default().fill(true);
+                }
+            }
+        }
+        plan.omissions = omissions(&mut gone, view)?;
+        plan.tails.retain(|item, texts| !texts.is_empty() && !gone.get(*item).copied().unwrap_or(false));
+        Ok(plan)
+    }
+
+    /// Takes the omitted items out of the native array.
+    pub(super) fn remove_omitted(&self, splice: &mut Splice, elements: &[Span], view: &RequestView) {
+        if self.omissions.is_empty() {
+            return;
+        }
+        blocks::remove(splice, elements, |element| {
+            let item = view.items.partition_point(|item| item.elements.end <= element);
+            self.omissions.iter().any(|omission| omission.items.contains(&item))
+        });
+    }
+}
+
+fn filled(texts: &[String]) -> impl Iterator<Item = &str> {
+    texts.iter().map(String::as_str).filter(|text| !text.trim().is_empty())
+}
+
+/// The runs of `gone`. A system message behind a run goes with it, since it may only stand behind the user message that
+/// it followed (wire rule for Anthropic's `role: system`).
+fn omissions(gone: &mut [bool], view: &RequestView) -> Result<Vec<Omission>, LowerError> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (index, item) in view.items.iter().enumerate() {
+        let follows = runs.last().is_some_and(|run| run.end == index);
+        let omit = gone.get(index).copied().unwrap_or(false) || (follows && item.role() == Role::System);
+        if !omit {
+            continue;
+        }
+        if let Some(mark) = gone.get_mut(index) {
+            *mark = true;
+        }
+        match runs.last_mut() {
+            Some(run) if run.end == index => run.end = index + 1,
+            _ => runs.push(index..index + 1),
+        }
+    }
+    if !runs.is_empty() && gone.iter().all(|gone| *gone) {
+        return Err(LowerError::NoPlace { item: 0 });
+    }
+    runs.into_iter()
+        .map(|items| {
+            if !keeps_pairs(view, items.clone()) {
+                return Err(LowerError::NoPlace { item: items.start });
+            }
+            Ok(Omission { heir: heir(view, gone, items.end), items })
+        })
+        .collect()
+}
+
+/// A call and its result go together. Counted, not matched by id, since Gemini's calls may have none.
+fn keeps_pairs(view: &RequestView, items: Range<usize>) -> bool {
+    let run = view.items.get(items).unwrap_or_default();
+    let calls: usize = run.iter().map(|item| item.facts.calls.len()).sum();
+    let results: usize = run.iter().map(|item| item.facts.results.len()).sum();
+    calls == results
+}
+
+fn heir(view: &RequestView, gone: &[bool], from: usize) -> Option<usize> {
+    let stays = |index: usize| !gone.get(index).copied().unwrap_or(true);
+    let takes = |index: usize| view.items.get(index).is_some_and(|i| matches!(i.role(), Role::User | Role::Tool));
+    (from..view.items.len()).find(|index| stays(*index) && takes(*index))
+}
