@@ -1,5 +1,5 @@
 //! What the dialects' tests share.
-use super::{AnswerReader, Dialect, LowerError, NoCache, Reading, ViewError, of};
+use super::{AnswerReader, Dialect, LowerError, NeutralRequest, NoCache, Reading, ViewError, of};
 use crate::context::answer::Ending;
 use crate::context::{Answer, AnswerForm, Finish, Place, RequestView};
 use crate::json::{ArrayFramer, Doc};
@@ -44,6 +44,14 @@ pub(super) fn end(text: &str) -> Place {
 }
 pub(super) fn tail(item: usize, text: &str) -> Place {
     Place::ItemEnd { item, texts: vec![text.to_owned()] }
+}
+
+/// A neutral request, a line for each of its parts.
+pub(super) fn neutral_lines(neutral: &NeutralRequest) -> String {
+    let value = serde_json::to_value(neutral).unwrap();
+    let lists = ["system", "messages", "tools"].into_iter().flat_map(|key| value[key].as_array().unwrap());
+    let lines = lists.chain([&value["tool_choice"], &value["params"]]).map(Value::to_string);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads a stream that arrives in two pieces.

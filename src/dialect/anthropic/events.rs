@@ -30,8 +30,8 @@ pub(super) struct Message<'a> {
     pub(super) kind: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(super) content: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<&'a RawValue>,
     #[serde(borrow)]

@@ -51,7 +51,7 @@ impl AnswerReader for Reader {
         match serde_json::from_slice::<Message<'_>>(body) {
             Ok(message) if message.error.is_none() && message.kind.is_some_and(|kind| string(kind) == "message") => {
                 self.head(&message);
-                for (index, block) in message.content.iter().enumerate() {
+                for (index, block) in message.content.iter().flatten().enumerate() {
                     self.block(index as u64, Some(block));
                 }
                 self.closed = true;

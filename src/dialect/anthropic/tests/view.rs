@@ -1,7 +1,7 @@
 use super::PATH;
 use crate::context::{AnswerForm, Delta, Operation, RequestView, Role, Step};
 use crate::dialect::anthropic::Anthropic;
-use crate::dialect::testing::{reading, view};
+use crate::dialect::testing::{neutral_lines, reading, view};
 use crate::dialect::{Dialect, ViewError, endpoint};
 use crate::json::ScanError;
 use serde_json::json;
@@ -215,6 +215,13 @@ fn hooks_read_neutral_words() {
     assert_eq!(Anthropic.prompt_text(&doc, &view, 0, &reading()), "do\nit");
     let (text, calls) = Anthropic.said(&doc, &view, 1);
     assert_eq!((text.as_str(), calls[0].input.get()), ("ok", r#"{"b":1.0,"a":2}"#));
-    let neutral = serde_json::to_string_pretty(&Anthropic.neutral(&doc, &view)).unwrap();
-    insta::assert_snapshot!(neutral);
+    insta::assert_snapshot!(neutral_lines(&Anthropic.neutral(&doc, &view)), @r#"
+    "be kind"
+    {"role":"user","text":"<system-reminder>r</system-reminder>\ndo\nit","tool_calls":[],"tool_results":[]}
+    {"role":"assistant","text":"ok","tool_calls":[{"id":"t1","name":"ls","input":{"b":1.0,"a":2}}],"tool_results":[]}
+    {"role":"tool","text":"","tool_calls":[],"tool_results":[{"id":"t1","text":"a\nb","is_error":true}]}
+    {"name":"ls","description":"lists","input_schema":{"type":"object"}}
+    {"type":"auto"}
+    {"max_tokens":5,"temperature":null,"top_p":null,"stop":["x"],"reasoning_effort":"low","response_format":null}
+    "#);
 }

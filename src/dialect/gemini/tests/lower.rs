@@ -35,9 +35,9 @@ fn instructions_become_parts() {
 #[test]
 fn protected_parts_stay_first() {
     let list = r#"{"systemInstruction":{"parts":[{"text":"A"}, {"text":"B"}]}}"#;
-    insta::assert_snapshot!(lower(PATH, list, &[front(1, "F"), end("E")]).unwrap(), @"");
+    insta::assert_snapshot!(lower(PATH, list, &[front(1, "F"), end("E")]).unwrap(), @r#"{"systemInstruction":{"parts":[{"text":"A"}, {"text":"F"},{"text":"B"},{"text":"E"}]}}"#);
     let single = r#"{"systemInstruction":{"parts":{"text":"A"}}}"#;
-    insta::assert_snapshot!(lower(PATH, single, &[front(1, "F"), end("E")]).unwrap(), @"");
+    insta::assert_snapshot!(lower(PATH, single, &[front(1, "F"), end("E")]).unwrap(), @r#"{"systemInstruction":{"parts":[{"text":"A"},{"text":"F"},{"text":"E"}]}}"#);
 }
 
 #[test]
@@ -51,17 +51,17 @@ const STEP: &str = r#"{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role
 
 #[test]
 fn text_is_the_last_part_of_a_content() {
-    insta::assert_snapshot!(lower(PATH, STEP, &[tail(0, "P"), tail(2, "T")]).unwrap(), @"");
+    insta::assert_snapshot!(lower(PATH, STEP, &[tail(0, "P"), tail(2, "T")]).unwrap(), @r#"{"contents":[{"role":"user","parts":[{"text":"q"},{"text":"P"}]},{"role":"model","parts":[{"functionCall":{"name":"f"},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"output":"1"}}},{"text":"T"}]}]}"#);
     assert_eq!(lower(PATH, STEP, &[tail(1, "E")]), Err(LowerError::NoPlace { item: 1 }));
     let single = lower(PATH, r#"{"contents":{"parts":{"text":"q"}}}"#, &[tail(0, "E")]).unwrap();
-    insta::assert_snapshot!(single, @"");
+    insta::assert_snapshot!(single, @r#"{"contents":{"parts":[{"text":"q"},{"text":"E"}]}}"#);
 }
 
 #[test]
 fn what_is_left_out_leaves_reminders_behind() {
     let body = r#"{"contents":[{"role":"user","parts":[{"text":"<system-reminder>cwd"},{"text":"bad"}]}, {"role":"model","parts":[{"text":"blocked"}]}, {"role":"user","parts":[{"text":"good"}]}]}"#;
     let places = [Place::Omit { items: 0..2 }, tail(2, "E")];
-    insta::assert_snapshot!(lower(PATH, body, &places).unwrap(), @"");
+    insta::assert_snapshot!(lower(PATH, body, &places).unwrap(), @r#"{"contents":[{"role":"user","parts":[{"text":"<system-reminder>cwd"},{"text":"good"},{"text":"E"}]}]}"#);
     assert!(lower(PATH, body, &[Place::Omit { items: 0..3 }]).is_err());
     assert!(lower(PATH, STEP, &[Place::Omit { items: 0..2 }]).is_err(), "a call without its result");
 }

@@ -1,7 +1,7 @@
 use super::PATH;
 use crate::context::{AnswerForm, Operation, RequestView, Role, Step};
 use crate::dialect::gemini::Gemini;
-use crate::dialect::testing::{reading, view};
+use crate::dialect::testing::{neutral_lines, reading, view};
 use crate::dialect::{Dialect, ViewError};
 use crate::json::ScanError;
 use serde_json::json;
@@ -166,6 +166,14 @@ fn hooks_read_neutral_words() {
         ],
     });
     let (doc, view) = view(PATH, &body.to_string()).unwrap();
-    let neutral = serde_json::to_string_pretty(&Gemini.neutral(&doc, &view)).unwrap();
-    insta::assert_snapshot!(neutral);
+    insta::assert_snapshot!(neutral_lines(&Gemini.neutral(&doc, &view)), @r#"
+    "be kind"
+    {"role":"user","text":"do\nit","tool_calls":[],"tool_results":[]}
+    {"role":"assistant","text":"","tool_calls":[{"id":"f1","name":"ls","input":{"b":1}}],"tool_results":[]}
+    {"role":"tool","text":"","tool_calls":[],"tool_results":[{"id":"f1","text":"{\"error\":\"none\"}","is_error":true}]}
+    {"name":"ls","description":"lists","input_schema":{"type":"object"}}
+    {"name":"googleSearch","description":"","input_schema":null}
+    {"functionCallingConfig":{"mode":"AUTO"}}
+    {"max_tokens":5,"temperature":null,"top_p":null,"stop":["x"],"reasoning_effort":"low","response_format":null}
+    "#);
 }
