@@ -72,8 +72,8 @@ fn filled(texts: &[String]) -> impl Iterator<Item = &str> {
     texts.iter().map(String::as_str).filter(|text| !text.trim().is_empty())
 }
 
-/// The runs of `gone`. A system message behind a run goes with it, since it may only stand behind the user message that
-/// it followed (wire rule for Anthropic's `role: system`).
+/// The runs of `gone`. A system message behind a run goes with it, since it may only stand behind a user message
+/// (Anthropic's page on mid-conversation system messages).
 fn omissions(gone: &mut [bool], view: &RequestView) -> Result<Vec<Omission>, LowerError> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (index, item) in view.items.iter().enumerate() {

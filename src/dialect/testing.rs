@@ -5,6 +5,7 @@ use crate::context::{Answer, AnswerForm, Finish, Place, RequestView};
 use crate::json::{ArrayFramer, Doc};
 use crate::sse::Framer;
 use bytes::Bytes;
+use proptest::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -130,4 +131,43 @@ pub(super) fn feed_anything(reader: &mut dyn AnswerReader, pieces: &[Vec<u8>]) {
     }
     reader.body(pieces.first().map_or(b"", Vec::as_slice));
     let _ = reader.finish();
+}
+
+/// Any small JSON value, made of the words that the dialects look for.
+pub(super) fn any_json() -> impl Strategy<Value = Value> {
+    let word = prop::sample::select(vec![
+        "type",
+        "text",
+        "role",
+        "user",
+        "assistant",
+        "model",
+        "content",
+        "parts",
+        "tool_use",
+        "tool_result",
+        "id",
+        "name",
+        "input",
+        "thinking",
+        "signature",
+        "functionCall",
+        "functionResponse",
+        "args",
+        "response",
+        "output",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        word.clone().prop_map(Value::from)
+    ];
+    leaf.prop_recursive(4, 24, 4, move |inner| {
+        let member = (word.clone().prop_map(str::to_owned), inner.clone());
+        prop_oneof![
+            prop::collection::vec(inner, 0..4).prop_map(Value::from),
+            prop::collection::vec(member, 0..5).prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
 }

@@ -97,9 +97,13 @@ fn omit(
 ) -> Result<(), LowerError> {
     let Some(messages) = doc.get("messages") else { return Ok(()) };
     for omission in &plan.omissions {
-        let (reminders, instructions) = left_behind(doc, view, omission)?;
-        let Some(heir) = omission.heir else { continue };
-        let Some(item) = view.items.get(heir) else { continue };
+        let (reminders, instructions) = left_behind(doc, view, omission);
+        if reminders.is_empty() && instructions.is_empty() {
+            continue;
+        }
+        let no_place = LowerError::NoPlace { item: omission.items.start };
+        let heir = omission.heir.ok_or(no_place.clone())?;
+        let item = view.items.get(heir).ok_or(no_place)?;
         if !instructions.is_empty() {
             splice.insert(item.span.end, format!(",{}", instructions.join(",")));
         }
@@ -112,7 +116,7 @@ fn omit(
 }
 
 /// Reminder blocks and system messages among omitted items, as the client wrote them.
-fn left_behind(doc: &Doc, view: &RequestView, omission: &Omission) -> Result<(Vec<String>, Vec<String>), LowerError> {
+fn left_behind(doc: &Doc, view: &RequestView, omission: &Omission) -> (Vec<String>, Vec<String>) {
     let (mut reminders, mut instructions) = (vec![], vec![]);
     for item in view.items.get(omission.items.clone()).unwrap_or_default() {
         let message = doc.text(item.span);
@@ -132,7 +136,7 @@ fn left_behind(doc: &Doc, view: &RequestView, omission: &Omission) -> Result<(Ve
             None => reminders.push(format!(r#"{{"type":"text","text":{content}}}"#)),
         }
     }
-    Ok((reminders, instructions))
+    (reminders, instructions)
 }
 
 fn message(doc: &Doc, view: &RequestView, item: usize, around: &Around, splice: &mut Splice) -> Result<(), LowerError> {

@@ -24,11 +24,15 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
     system(doc, view, &plan, &mut splice)?;
     let mut edits: BTreeMap<usize, Around> = BTreeMap::new();
     for omission in &plan.omissions {
-        let Some(heir) = omission.heir else { continue };
+        let reminders = left_behind(doc, view, omission);
+        if reminders.is_empty() {
+            continue;
+        }
+        let heir = omission.heir.ok_or(LowerError::NoPlace { item: omission.items.start })?;
         let around = edits.entry(heir).or_default();
         let is_user = view.items.get(heir).is_some_and(|item| item.role() == Role::User);
         let side = if is_user { &mut around.front } else { &mut around.back };
-        side.extend(left_behind(doc, view, omission));
+        side.extend(reminders);
     }
     for (item, texts) in &plan.tails {
         if !view.items.get(*item).is_some_and(|found| matches!(found.role(), Role::User | Role::Tool)) {

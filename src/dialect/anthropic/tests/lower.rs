@@ -113,6 +113,12 @@ fn a_system_message_is_never_left_without_its_user_message() {
 }
 
 #[test]
+fn what_has_nowhere_to_go_is_not_dropped() {
+    let body = r#"{"messages":[{"role":"user","content":"a"},{"role":"system","content":"s"},{"role":"assistant","content":"b"}]}"#;
+    assert_eq!(lower(PATH, body, &[Place::Omit { items: 0..1 }]), Err(LowerError::NoPlace { item: 0 }));
+}
+
+#[test]
 fn a_pair_is_not_torn_and_a_history_not_emptied() {
     let body = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"1"}]}]}"#;
     assert!(lower(PATH, body, &[Place::Omit { items: 0..2 }]).is_err());
@@ -160,5 +166,73 @@ proptest! {
         prop_assert!(changed.contains(kept), "{}", changed);
         let again = view(PATH, &changed).unwrap().1;
         prop_assert_eq!(again.items.len(), 1);
+    }
+}
+
+/// A message of any legal kind: a string or blocks, with results, reminders and instructions among them.
+fn message() -> impl Strategy<Value = Value> {
+    let reminder = json!({"type": "text", "text": "<system-reminder>r"});
+    let result = |content: Value| json!({"type": "tool_result", "tool_use_id": "t", "content": content});
+    let content = prop_oneof![
+        Just(json!("q")),
+        Just(json!("")),
+        Just(json!([])),
+        Just(json!([reminder, {"type": "text", "text": "q"}])),
+        Just(json!([result(json!("1")), {"type": "text", "text": "wait"}])),
+        Just(json!([result(json!([])), {"type": "tool_result", "tool_use_id": "u"}, reminder])),
+    ];
+    let answer = prop_oneof![
+        Just(json!("a")),
+        Just(json!([{"type": "tool_use", "id": "t", "name": "n", "input": {}}])),
+        Just(json!([{"type": "server_tool_use", "id": "s", "name": "n", "input": {}}])),
+    ];
+    prop_oneof![
+        3 => content.prop_map(|content| json!({"role": "user", "content": content})),
+        2 => answer.prop_map(|content| json!({"role": "assistant", "content": content})),
+        1 => Just(json!({"role": "system", "content": "s"})),
+    ]
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![
+        (0..3usize).prop_map(|after| front(after, "OURS")),
+        Just(end("OURS")),
+        (0..6usize).prop_map(|item| tail(item, "OURS")),
+        (0..6usize, 0..4usize).prop_map(|(start, len)| Place::Omit { items: start..start + len }),
+    ]
+}
+
+/// Results come first in their message, and no text that was added is empty.
+fn assert_legal(message: &Value) {
+    let Value::Array(blocks) = &message["content"] else { return };
+    let is_result = |block: &Value| block["type"] == "tool_result";
+    let results = blocks.iter().filter(|block| is_result(block)).count();
+    assert!(blocks.iter().take(results).all(is_result), "{message}");
+    assert!(blocks.iter().all(|block| block["text"] != ""), "{message}");
+}
+
+proptest! {
+    /// Whatever is placed in whatever history: it is refused as a whole, or the body is sound.
+    #[test]
+    fn placements_never_break_a_body(
+        messages in prop::collection::vec(message(), 0..6),
+        system in prop_oneof![Just(json!(null)), Just(json!("S")), Just(json!([])), Just(json!([{"type": "text", "text": "S"}]))],
+        places in prop::collection::vec(place(), 0..5),
+    ) {
+        let body = json!({"messages": messages, "system": system}).to_string();
+        let Ok(changed) = lower(PATH, &body, &places) else { return Ok(()) };
+        let changed: Value = serde_json::from_str(&changed).unwrap();
+        let after = changed["messages"].as_array().unwrap();
+        after.iter().for_each(assert_legal);
+        let omits = places.iter().any(|place| matches!(place, Place::Omit { .. }));
+        if omits {
+            prop_assert_eq!(messages.is_empty(), after.is_empty());
+            if messages[..1.min(messages.len())].iter().all(|m| m["role"] != "system") {
+                prop_assert!(after.iter().take(1).all(|message| message["role"] != "system"), "{changed}");
+            }
+        } else {
+            let roles = |list: &[Value]| list.iter().map(|m| m["role"].clone()).collect::<Vec<_>>();
+            prop_assert_eq!(roles(after), roles(&messages));
+        }
     }
 }

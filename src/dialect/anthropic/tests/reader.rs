@@ -81,6 +81,15 @@ fn an_error_is_the_end() {
 }
 
 #[test]
+fn only_the_last_event_is_terminal() {
+    let mut reader = Anthropic.reader(AnswerForm::Sse);
+    reader.event(None, br#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#);
+    assert!(!reader.is_terminal());
+    reader.event(None, br#"{"type":"message_stop"}"#);
+    assert!(reader.is_terminal());
+}
+
+#[test]
 fn bodies_that_are_no_message_failed() {
     let cases = [
         (r#"{"type":"error","error":{"type":"api_error","message":"m"}}"#, Ending::Failed),

@@ -1,9 +1,10 @@
 use super::PATH;
 use crate::context::{AnswerForm, Delta, Operation, RequestView, Role, Step};
 use crate::dialect::anthropic::Anthropic;
-use crate::dialect::testing::{neutral_lines, reading, view};
+use crate::dialect::testing::{any_json, neutral_lines, reading, view};
 use crate::dialect::{Dialect, ViewError, endpoint};
 use crate::json::ScanError;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn messages(messages: &str) -> RequestView {
@@ -224,4 +225,19 @@ fn hooks_read_neutral_words() {
     {"type":"auto"}
     {"max_tokens":5,"temperature":null,"top_p":null,"stop":["x"],"reasoning_effort":"low","response_format":null}
     "#);
+}
+
+proptest! {
+    /// Any JSON at the places that are read: an error or a view, and then neutral words for it.
+    #[test]
+    fn any_json_is_read_or_refused(messages in any_json(), system in any_json(), tools in any_json(), content in any_json()) {
+        let nested = json!([{"role": "user", "content": content}, {"role": "assistant", "content": [content]}]);
+        for messages in [&messages, &nested] {
+            let body = json!({"messages": messages, "system": system, "tools": tools, "output_config": content, "thinking": system});
+            if let Ok((doc, view)) = view(PATH, &body.to_string()) {
+                let neutral = Anthropic.neutral(&doc, &view);
+                prop_assert_eq!(neutral.messages.len(), view.items.len());
+            }
+        }
+    }
 }

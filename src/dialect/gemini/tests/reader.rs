@@ -90,6 +90,15 @@ fn an_error_is_the_end_in_every_form() {
 }
 
 #[test]
+fn the_finish_reason_is_terminal() {
+    let mut reader = Gemini.reader(AnswerForm::Sse);
+    reader.event(None, br#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}"#);
+    assert!(!reader.is_terminal());
+    reader.event(None, finished(&json!([]), "STOP").to_string().as_bytes());
+    assert!(reader.is_terminal());
+}
+
+#[test]
 fn bodies_that_are_no_response_failed() {
     let body = |text: &str| read(&Gemini, AnswerForm::Json, text.as_bytes(), 0).ending;
     assert_eq!(body("<html>502</html>"), Ending::Failed);

@@ -1,9 +1,10 @@
 use super::PATH;
 use crate::context::{AnswerForm, Operation, RequestView, Role, Step};
 use crate::dialect::gemini::Gemini;
-use crate::dialect::testing::{neutral_lines, reading, view};
+use crate::dialect::testing::{any_json, neutral_lines, reading, view};
 use crate::dialect::{Dialect, ViewError};
 use crate::json::ScanError;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn contents(contents: &str) -> RequestView {
@@ -176,4 +177,19 @@ fn hooks_read_neutral_words() {
     {"functionCallingConfig":{"mode":"AUTO"}}
     {"max_tokens":5,"temperature":null,"top_p":null,"stop":["x"],"reasoning_effort":"low","response_format":null}
     "#);
+}
+
+proptest! {
+    /// Any JSON at the places that are read: an error or a view, and then neutral words for it.
+    #[test]
+    fn any_json_is_read_or_refused(contents in any_json(), system in any_json(), tools in any_json(), parts in any_json()) {
+        let nested = json!([{"role": "user", "parts": parts}, {"role": "model", "parts": [parts]}]);
+        for contents in [&contents, &nested] {
+            let body = json!({"contents": contents, "systemInstruction": system, "tools": tools, "generationConfig": parts});
+            if let Ok((doc, view)) = view(PATH, &body.to_string()) {
+                let neutral = Gemini.neutral(&doc, &view);
+                prop_assert_eq!(neutral.messages.len(), view.items.len());
+            }
+        }
+    }
 }
