@@ -105,6 +105,8 @@ pub struct SessionRecord {
     pub started: bool,
     /// Whether a compaction was answered, so that the next turn starts with source compact.
     pub pending_compact: bool,
+    /// The client's own count of compactions, as it last sent it ([`super::profile::Profile::window`]).
+    pub window: Option<u64>,
     /// When `session.end` was run; `None` while the session is alive.
     #[serde(with = "jiff::fmt::serde::timestamp::millisecond::optional")]
     pub ended_at: Option<Timestamp>,
@@ -178,6 +180,7 @@ impl SessionRecord {
             source: opening.source,
             started: false,
             pending_compact: false,
+            window: None,
             ended_at: None,
             turns: 0,
             slots: BTreeMap::new(),
@@ -305,7 +308,7 @@ pub(super) mod tests {
         let mut record = record();
         record.set_slot("notes", "hi", "hook", at(2), 10).unwrap();
         let stored = String::from_utf8(record.encode().unwrap()).unwrap();
-        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"pending_compact":false,"ended_at":null,"turns":0,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
+        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"pending_compact":false,"window":null,"ended_at":null,"turns":0,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
         assert_eq!(SessionRecord::decode(stored.as_bytes()), Ok(record));
     }
 

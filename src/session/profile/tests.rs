@@ -3,6 +3,7 @@ use super::*;
 use http::{HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::LazyLock;
 
 type Pairs = &'static [(&'static str, &'static str)];
 
@@ -25,8 +26,9 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
     pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
 }
 
-fn profiles() -> Profiles {
-    Profiles::load(&[]).unwrap()
+fn profiles() -> &'static Profiles {
+    static BUILT_IN: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(&[]).unwrap());
+    &BUILT_IN
 }
 
 /// A request of a few words.
