@@ -1,5 +1,6 @@
 //! What the store acknowledged survives `kill -9`, and a full disk does not outlive itself (DESIGN I9). The process that
 //! is killed is this test binary, run again.
+#![allow(clippy::unwrap_used, reason = "a test")]
 use bytes::Bytes;
 use hookgate::session::store::{SledStore, Store, StoreError};
 use std::io::{BufRead, BufReader, Write};
