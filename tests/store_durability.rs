@@ -1,5 +1,6 @@
 //! What the store acknowledged survives `kill -9`, and a full disk does not outlive itself (DESIGN I9). The process that
 //! is killed is this test binary, run again.
+#![allow(clippy::unwrap_used, reason = "a test")]
 use bytes::Bytes;
 use hookgate::session::store::{SledStore, Store, StoreError};
 use std::io::{BufRead, BufReader, Write};
@@ -81,10 +82,8 @@ async fn i9_what_was_acknowledged_survives_kill_9() {
         }
         close(store, folder.path()).await;
     }
-    let moved = std::fs::read_dir(folder.path())
-        .unwrap()
-        .any(|e| e.unwrap().file_name() != "lock" && !folder.path().join("sled").exists());
-    assert!(!moved, "a kill is no damage");
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name());
+    assert!(!names.into_iter().any(|n| n.to_string_lossy().contains("broken")), "a kill is no damage");
 }
 
 /// The store closes in the background: waits until its lock is free.

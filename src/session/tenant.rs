@@ -15,6 +15,8 @@ pub const ANONYMOUS: &str = "t_none";
 /// Hex digits of the fingerprint in a tenant's name: 48 bits tell a gateway's credentials apart, and say nothing about
 /// them.
 const NAME_DIGITS: usize = 12;
+/// Hex digits of a fingerprint: 128 bits, so that two credentials never meet by accident.
+const FINGERPRINT_DIGITS: usize = 32;
 
 /// Where providers' clients put their credential, beside `Authorization: Bearer`. Gemini also takes it as `?key=`.
 const KEY_HEADERS: [HeaderName; 3] = [
@@ -104,9 +106,6 @@ impl Tenants {
     }
 }
 
-/// 128 bits: two credentials never meet by accident.
-const FINGERPRINT_DIGITS: usize = 32;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +121,9 @@ mod tests {
 
     #[test]
     fn a_credential_is_found_wherever_providers_take_it() {
-        let cases: [(&[(&'static str, &str)], Option<&str>, Option<&str>); 12] = [
+        /// Headers, query, what is found.
+        type Case = (&'static [(&'static str, &'static str)], Option<&'static str>, Option<&'static str>);
+        let cases: [Case; 12] = [
             (&[("authorization", "Bearer k1")], None, Some("k1")),
             (&[("authorization", "bearer   k1 ")], None, Some("k1")),
             (&[("authorization", "Basic dTpw")], None, Some("Basic dTpw")),

@@ -43,12 +43,13 @@ fn find(pairs: &[(&'static str, &str)], path: &str) -> Result<Ids, KeyError> {
     finder().find(&headers(pairs), path.as_ref(), &[], &no_body)
 }
 
+type Pairs = &'static [(&'static str, &'static str)];
 /// Session, agent, parent.
 type Found = (Option<&'static str>, &'static str, Option<&'static str>);
 
 #[test]
 fn ids_come_from_the_first_source_that_is_present() {
-    let cases: [(&[(&str, &str)], &str, Found); 11] = [
+    let cases: [(Pairs, &str, Found); 11] = [
         (&[], "/v1/messages", (None, "main", None)),
         (&[("x-hookgate-session", "s1"), ("x-session-id", "s2")], "/", (Some("s1"), "main", None)),
         (&[("x-session-id", "ses_1"), ("x-parent-session-id", "ses_0")], "/", (Some("ses_1"), "main", Some("ses_0"))),

@@ -3,8 +3,10 @@ use super::*;
 use http::{HeaderName, HeaderValue};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::LazyLock;
 
-type Pairs = &'static [(&'static str, &'static str)];
+type Sent<'a> = &'a [(&'static str, &'static str)];
+type Pairs = Sent<'static>;
 
 const CLAUDE: Pairs = &[("user-agent", "claude-cli/2.1.332 (external, cli)"), ("x-claude-code-session-id", "u1")];
 const CODEX: Pairs = &[
@@ -25,8 +27,9 @@ fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
     pairs.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
 }
 
-fn profiles() -> Profiles {
-    Profiles::load(&[]).unwrap()
+fn profiles() -> &'static Profiles {
+    static BUILT_IN: LazyLock<Profiles> = LazyLock::new(|| Profiles::load(&[]).unwrap());
+    &BUILT_IN
 }
 
 /// A request of a few words.
@@ -123,7 +126,7 @@ fn side_requests_and_compactions_are_no_turns() {
     let official = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- Tool calls are rejected.\n\n\
                     Your task is to create a detailed summary of the conversation so far, paying attention.";
     let official: &'static [&'static str] = Box::leak(Box::new([official]));
-    let cases: &[(&str, Request, &[(&'static str, &'static str)], RequestKind)] = &[
+    let cases: &[(&str, Request, Sent<'_>, RequestKind)] = &[
         ("claude turn", Request { last_user: &["summarize this conversation, text only"], ..turn }, CLAUDE, Turn),
         ("claude turn without tools", Request { system: &["You help."], ..bare }, CLAUDE, Turn),
         ("claude title", Request { model: "claude-haiku-5-5", structured: true, ..bare }, CLAUDE, Side),
@@ -216,7 +219,7 @@ fn a_compacted_history_shows() {
     };
     let item = Request { compaction_item: true, ..plain };
     let second_window: &[(&str, &str)] = &[("x-codex-window-id", "019a:r:1")];
-    let cases: &[(&str, Request, &[(&'static str, &'static str)], Option<u64>, bool)] = &[
+    let cases: &[(&str, Request, Sent<'_>, Option<u64>, bool)] = &[
         ("claude", plain, CLAUDE, None, false),
         ("claude continued", continued, CLAUDE, None, true),
         ("codex window stays", plain, CODEX, Some(0), false),

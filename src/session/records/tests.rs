@@ -177,7 +177,7 @@ async fn idle_sessions_end_and_ended_ones_expire() {
         records.open(&key(id), opening(0)).await.unwrap();
     }
     records.touch(&key("busy"), at(1950)).await;
-    let end = |second| move |r: &mut SessionRecord| std::mem::replace(&mut r.ended_at, Some(at(second))).is_none();
+    let end = |second| move |r: &mut SessionRecord| r.ended_at.replace(at(second)).is_none();
     records.update(&key("ended"), end(1500)).await.unwrap();
     records.update(&key("expired"), end(1000)).await.unwrap();
     let due = records.due(at(2000), IDLE, RETAIN).await.unwrap();

@@ -126,7 +126,7 @@ impl Engine {
 
 fn open_db(folder: &Path) -> Result<sled::Db, StoreError> {
     let config = sled::Config::new().path(folder).cache_capacity(CACHE).flush_every_ms(Some(HOUSEKEEPING));
-    config.open().map_err(error)
+    config.open().map_err(|e| opening_error(folder, e))
 }
 
 fn apply(db: &sled::Db, write: Write) -> sled::Result<bool> {
@@ -167,10 +167,29 @@ fn closed() -> StoreError {
 }
 
 fn error(e: sled::Error) -> StoreError {
-    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
     match e {
-        sled::Error::Io(io) if matches!(io.kind(), InvalidData | UnexpectedEof) => StoreError::Corrupt(io.to_string()),
         sled::Error::Io(io) => StoreError::Io(io.to_string()),
+        other => StoreError::Corrupt(other.to_string()),
+    }
+}
+
+/// Why a store could not be opened. A disk that refuses says nothing about what is on it: such a store is not moved
+/// aside.
+fn opening_error(folder: &Path, e: sled::Error) -> StoreError {
+    use std::io::ErrorKind::{OutOfMemory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match e {
+        // sled has no kind of its own for this.
+        sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => {
+            StoreError::Locked { path: folder.display().to_string() }
+        }
+        sled::Error::Io(io)
+            if matches!(
+                io.kind(),
+                OutOfMemory | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull
+            ) =>
+        {
+            StoreError::Io(io.to_string())
+        }
         other => StoreError::Corrupt(other.to_string()),
     }
 }
