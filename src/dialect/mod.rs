@@ -12,6 +12,7 @@ pub mod neutral;
 mod object;
 mod path;
 mod plan;
+mod openai;
 pub mod responses;
 #[cfg(test)]
 mod testing;

@@ -1,69 +1,79 @@
-//! Responses: see dialect/mod.rs.
-use super::*;
+//! OpenAI Responses: `POST …/responses`.
+mod element;
+mod lower;
+mod neutral;
+mod output;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+use super::openai::{self, error, neutral as words};
+use super::{
+    AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, LowerError, NeutralRequest, Reading, Reply, ViewError,
+    WireError,
+};
+use crate::context::{Call, Operation, Place, RequestView};
+use crate::json::{Doc, Splice};
+use bytes::Bytes;
+
+/// Path ends that carry bodies of this dialect. `responses/compact` is no turn and its answer no message: it passes as it
+/// is. What lies below a response's id carries no body.
+const PATHS: [(&str, Operation); 2] =
+    [("responses", Operation::Generate), ("responses/input_tokens", Operation::Count)];
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Responses;
 
-struct Unread;
-
-impl AnswerReader for Unread {
-    fn event(&mut self, _event: Option<&[u8]>, _data: &[u8]) {}
-    fn body(&mut self, _body: &[u8]) {}
-    fn is_terminal(&self) -> bool {
-        false
-    }
-    fn finish(&mut self) -> Answer {
-        Answer {
-            id: None,
-            text: String::new(),
-            calls: vec![],
-            finish: crate::context::Finish::Error,
-            native_finish: None,
-            ending: crate::context::answer::Ending::Cut,
-            usage: Default::default(),
-            signed: false,
-            many: false,
-            error: None,
-        }
-    }
-}
-
 impl Dialect for Responses {
     fn id(&self) -> DialectId {
         DialectId::Responses
     }
-    fn endpoint(&self, _method: &http::Method, _path: &str, _query: Option<&str>) -> Option<Endpoint> {
-        None
+
+    fn endpoint(&self, method: &http::Method, path: &str, _query: Option<&str>) -> Option<Endpoint> {
+        let operation = openai::operation(method, path, &PATHS)?;
+        Some(Endpoint { dialect: DialectId::Responses, operation, model: openai::deployment(path), form: None })
     }
-    fn view(&self, _doc: &Doc, _endpoint: &Endpoint, _reading: &Reading<'_>) -> Result<RequestView, ViewError> {
-        Err(ViewError::Shape { member: "stub" })
+
+    fn view(&self, doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Result<RequestView, ViewError> {
+        view::view(doc, endpoint, reading)
     }
-    fn lower(&self, _doc: &Doc, _view: &RequestView, _places: &[Place]) -> Result<Splice, LowerError> {
-        Err(LowerError::NoSystem)
+
+    fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
+        lower::lower(doc, view, places)
     }
-    fn neutral(&self, _doc: &Doc, _view: &RequestView) -> NeutralRequest {
-        NeutralRequest::default()
+
+    fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {
+        neutral::request(doc, view)
     }
-    fn prompt_text(&self, _doc: &Doc, _view: &RequestView, _item: usize, _reading: &Reading<'_>) -> String {
-        String::new()
+
+    fn prompt_text(&self, doc: &Doc, view: &RequestView, item: usize, reading: &Reading<'_>) -> String {
+        words::prompt_text(&neutral::elements(doc, view, item), reading)
     }
-    fn said(&self, _doc: &Doc, _view: &RequestView, _item: usize) -> (String, Vec<Call>) {
-        Default::default()
+
+    fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
+        words::said(&neutral::elements(doc, view, item))
     }
+
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {
-        Box::new(Unread)
+        Box::new(reader::Reader::default())
     }
-    fn reply(&self, _reply: &Reply, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn reply(&self, reply: &Reply, form: AnswerForm) -> Bytes {
+        writer::reply(reply, form)
     }
-    fn error(&self, _error: &WireError, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn error(&self, wire: &WireError, _form: AnswerForm) -> Bytes {
+        error::body(wire)
     }
-    fn stream_error(&self, _error: &WireError, _form: AnswerForm, _open: bool) -> Bytes {
-        Bytes::new()
+
+    fn stream_error(&self, wire: &WireError, form: AnswerForm, open: bool) -> Bytes {
+        writer::stream_error(wire, form, open)
     }
-    fn keep_alive(&self, _form: AnswerForm) -> Bytes {
-        Bytes::new()
+
+    fn keep_alive(&self, form: AnswerForm) -> Bytes {
+        openai::keep_alive(form)
     }
 }

@@ -1,0 +1,113 @@
+//! Lowers placements to edits: see `Dialect::lower`.
+use super::{element, view};
+use crate::context::{Place, RequestView, Role};
+use crate::dialect::LowerError;
+use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
+use crate::dialect::openai::omit;
+use crate::json::{Doc, Span, Splice, raw};
+use std::collections::HashSet;
+
+pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
+    let messages = &view::messages(doc).ok_or(LowerError::NoSystem)?.elements;
+    let mut edit = Edit {
+        doc,
+        view,
+        messages,
+        insertions: Insertions::new("text"),
+        system: System::read(doc, view, messages)?,
+        gone: omit::omitted(view, places),
+    };
+    for place in places {
+        match place {
+            Place::SystemFront { after, texts } => edit.system_front(*after, texts),
+            Place::SystemEnd { texts } => edit.system_end(texts),
+            Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
+            Place::Omit { .. } => {}
+        }
+    }
+    edit.write()
+}
+
+/// Where instructions go. Servers with strict chat templates refuse any system message but one at the very start
+/// (llama.cpp, case B35), so there is never a second one.
+enum System {
+    /// Into the client's own leading messages: their text blocks, and the end of the last.
+    Client { blocks: Vec<Target>, end: Target },
+    /// Into a new message at the start.
+    New(Vec<String>),
+}
+
+impl System {
+    fn read(doc: &Doc, view: &RequestView, messages: &[Span]) -> Result<Self, LowerError> {
+        let leading = messages.get(..view::leading(&view.items)).unwrap_or_default();
+        let mut blocks = Vec::new();
+        let mut end = None;
+        for span in leading {
+            let element = element::read(doc.text(*span))?;
+            blocks.extend(insert::blocks_of(&element, span.start, StringContent::Joins));
+            end = insert::end_of(&element, doc.text(*span), span.start, StringContent::Joins).or(end);
+        }
+        match end {
+            Some(end) => Ok(Self::Client { blocks, end }),
+            None if leading.is_empty() => Ok(Self::New(Vec::new())),
+            None => Err(LowerError::NoSystem),
+        }
+    }
+}
+
+struct Edit<'a> {
+    doc: &'a Doc,
+    view: &'a RequestView,
+    messages: &'a [Span],
+    insertions: Insertions,
+    system: System,
+    /// Indexes of the messages that are left out.
+    gone: HashSet<usize>,
+}
+
+impl Edit<'_> {
+    fn system_front(&mut self, after: usize, texts: &[String]) {
+        match &mut self.system {
+            System::Client { blocks, end } => self.insertions.front(blocks, *end, after, texts),
+            System::New(new) => new.extend(insert::filled(texts)),
+        }
+    }
+
+    fn system_end(&mut self, texts: &[String]) {
+        match &mut self.system {
+            System::Client { end, .. } => self.insertions.behind(*end, texts),
+            System::New(new) => new.extend(insert::filled(texts)),
+        }
+    }
+
+    /// User and tool messages alike: behind the client's own content. A text inside of the tool's content is the one
+    /// place between a call and the model's next word that every server takes.
+    fn item_end(&mut self, index: usize, texts: &[String]) -> Result<(), LowerError> {
+        let no_place = LowerError::NoPlace { item: index };
+        let item = self.view.items.get(index).ok_or(no_place.clone())?;
+        if !matches!(item.role(), Role::User | Role::Tool) || self.gone.contains(&item.elements.start) {
+            return Err(no_place);
+        }
+        let raw = self.doc.text(item.span);
+        let element = element::read(raw)?;
+        let end = insert::end_of(&element, raw, item.span.start, StringContent::Joins).ok_or(no_place)?;
+        self.insertions.behind(end, texts);
+        Ok(())
+    }
+
+    fn write(self) -> Result<Splice, LowerError> {
+        let mut splice = Splice::new();
+        if let System::New(texts) = &self.system
+            && !texts.is_empty()
+        {
+            let content = raw::quote(&insert::joined(texts.iter()));
+            let message = format!(r#"{{"role":"system","content":{content}}}"#);
+            let alone = (0..self.messages.len()).all(|index| self.gone.contains(&index));
+            let start = omit::list_start(self.doc, "messages", self.messages).ok_or(LowerError::NoSystem)?;
+            splice.insert(start, if alone { message } else { message + "," });
+        }
+        self.insertions.write(&mut splice);
+        omit::remove(&mut splice, self.messages, |index| self.gone.contains(&index));
+        Ok(splice)
+    }
+}

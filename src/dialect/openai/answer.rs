@@ -1,0 +1,73 @@
+//! Parts of reading an answer that both APIs share.
+use super::object::Object;
+use crate::context::answer::{Answer, Ending};
+use crate::context::{Finish, Usage};
+
+/// Most that is kept of one answer, in bytes. Models stop at some hundred thousand tokens, well below 2 MB; an upstream
+/// that sends more without end must not take the memory.
+pub(in crate::dialect) const MAX_ANSWER: usize = 16 << 20;
+
+/// What is left of [`MAX_ANSWER`].
+#[derive(Debug)]
+pub(in crate::dialect) struct Budget(usize);
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self(MAX_ANSWER)
+    }
+}
+
+impl Budget {
+    /// Takes `bytes` and says whether they were left.
+    pub(in crate::dialect) fn take(&mut self, bytes: usize) -> bool {
+        let enough = bytes <= self.0;
+        if enough {
+            self.0 -= bytes;
+        }
+        enough
+    }
+
+    /// Adds `piece` to `text` while the budget lasts.
+    pub(in crate::dialect) fn push(&mut self, text: &mut String, piece: &str) {
+        if self.take(piece.len()) {
+            text.push_str(piece);
+        }
+    }
+}
+
+/// An answer of which nothing has been seen.
+pub(in crate::dialect) fn unseen() -> Answer {
+    Answer {
+        id: None,
+        text: String::new(),
+        calls: Vec::new(),
+        finish: Finish::Error,
+        native_finish: None,
+        ending: Ending::Cut,
+        usage: Usage::default(),
+        signed: false,
+        many: false,
+        error: None,
+    }
+}
+
+/// A `usage` object whose members begin with `input` and `output` (`prompt_tokens`, `completion_tokens` in Chat).
+/// OpenAI counts cached tokens inside of the input.
+pub(in crate::dialect) fn usage(raw: &str, input: &str, output: &str) -> Option<Usage> {
+    let usage = Object::read(raw).ok()?;
+    let number = |object: &Object<'_>, key: &str| object.get(key).and_then(|n| n.parse::<u64>().ok());
+    let cached = usage
+        .get(&format!("{input}_tokens_details"))
+        .and_then(|details| number(&Object::read(details).ok()?, "cached_tokens"))
+        .unwrap_or(0);
+    Some(Usage {
+        input: number(&usage, &format!("{input}_tokens")).unwrap_or(0).saturating_sub(cached),
+        cached_input: cached,
+        output: number(&usage, &format!("{output}_tokens")).unwrap_or(0),
+    })
+}
+
+/// One server-sent event without a name. `data: ` with the space and one line of JSON is the form that every SDK takes.
+pub(in crate::dialect) fn frame(data: &serde_json::Value) -> String {
+    format!("data: {data}\n\n")
+}

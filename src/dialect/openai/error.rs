@@ -1,0 +1,37 @@
+//! The error shape of both OpenAI APIs, as written by hookgate and as read from an upstream.
+use super::object::Object;
+use crate::dialect::WireError;
+use crate::json::{Kind, raw};
+use serde_json::{Value, json};
+
+/// The error object that the SDKs read `message`, `type`, `param` and `code` from.
+pub(in crate::dialect) fn object(error: &WireError) -> Value {
+    json!({"message": error.message, "type": kind(error.status), "param": null, "code": error.code})
+}
+
+/// The body of an error answer.
+pub(in crate::dialect) fn body(error: &WireError) -> bytes::Bytes {
+    json!({"error": object(error)}).to_string().into()
+}
+
+/// The API's own word for a class of errors.
+const fn kind(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}
+
+/// The text of an upstream's `error` member: an object with a message, or a string (compatible servers).
+pub(in crate::dialect) fn text(error: &str) -> String {
+    match raw::kind(error) {
+        Some(Kind::String) => raw::string(error).unwrap_or_default().into_owned(),
+        _ => Object::read(error)
+            .ok()
+            .and_then(|e| e.text("message").or_else(|| e.text("code")))
+            .map_or_else(|| error.to_owned(), std::borrow::Cow::into_owned),
+    }
+}

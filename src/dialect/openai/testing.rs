@@ -1,0 +1,135 @@
+//! What the tests of both dialects need.
+use crate::context::{Answer, AnswerForm, ItemFacts, Place, RequestView, Step};
+use crate::dialect::{Dialect, FactsCache, NoCache, Reading, ViewError};
+use crate::json::Doc;
+use bytes::Bytes;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Marks a client's reminder in these tests.
+pub(in crate::dialect) const REMINDER: &str = "<reminder>";
+
+/// A dialect with the path of its main endpoint.
+#[derive(Clone, Copy)]
+pub(in crate::dialect) struct Wire {
+    pub(in crate::dialect) dialect: &'static dyn Dialect,
+    pub(in crate::dialect) path: &'static str,
+}
+
+impl Wire {
+    pub(in crate::dialect) fn try_view(self, doc: &Doc, cache: &dyn FactsCache) -> Result<RequestView, ViewError> {
+        let endpoint = self.dialect.endpoint(&http::Method::POST, self.path, None).unwrap();
+        self.dialect.view(doc, &endpoint, &Reading { is_reminder: &|text| text.starts_with(REMINDER), cache })
+    }
+
+    pub(in crate::dialect) fn view(self, body: &str) -> RequestView {
+        self.try_view(&doc(body), &NoCache).unwrap()
+    }
+
+    pub(in crate::dialect) fn step(self, body: &str) -> Step {
+        self.view(body).step
+    }
+
+    /// The body with these places lowered. It must be JSON.
+    pub(in crate::dialect) fn lowered(self, body: &str, places: &[Place]) -> String {
+        let doc = doc(body);
+        let view = self.try_view(&doc, &NoCache).unwrap();
+        let rope = self.dialect.lower(&doc, &view, places).unwrap().apply(doc.bytes()).unwrap();
+        let text = String::from_utf8(rope.to_bytes().to_vec()).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        text
+    }
+
+    /// The answer that a stream brings.
+    pub(in crate::dialect) fn streamed(self, stream: &[u8]) -> Answer {
+        let mut reader = self.dialect.reader(AnswerForm::Sse);
+        for (event, data) in frames(stream) {
+            reader.event(event.as_deref(), &data);
+        }
+        reader.finish()
+    }
+
+    pub(in crate::dialect) fn whole(self, body: &str) -> Answer {
+        let mut reader = self.dialect.reader(AnswerForm::Json);
+        reader.body(body.as_bytes());
+        reader.finish()
+    }
+}
+
+pub(in crate::dialect) fn doc(body: &str) -> Doc {
+    Doc::parse(Bytes::copy_from_slice(body.as_bytes())).unwrap()
+}
+
+pub(in crate::dialect) fn texts(list: &[&str]) -> Vec<String> {
+    list.iter().map(|t| (*t).to_owned()).collect()
+}
+
+/// Splits a whole stream at blank lines; a last frame without one counts.
+pub(in crate::dialect) fn frames(stream: &[u8]) -> Vec<(Option<Vec<u8>>, Vec<u8>)> {
+    let text = String::from_utf8_lossy(stream).replace("\r\n", "\n").replace('\r', "\n");
+    let field = |frame: &str, name: &str| {
+        let lines: Vec<_> = frame
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+            .map(|value| value.strip_prefix(' ').unwrap_or(value))
+            .collect();
+        (!lines.is_empty()).then(|| lines.join("\n").into_bytes())
+    };
+    text.split("\n\n").filter_map(|frame| Some((field(frame, "event"), field(frame, "data")?))).collect()
+}
+
+fn samples() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/wire-samples")
+}
+
+pub(in crate::dialect) fn sample(name: &str) -> Vec<u8> {
+    std::fs::read(samples().join(name)).unwrap()
+}
+
+/// Name and manifest entry of every sample of a dialect.
+pub(in crate::dialect) fn manifest(dialect: &str) -> Vec<(String, Value)> {
+    let manifest: serde_json::Map<String, Value> = serde_json::from_slice(&sample("manifest.json")).unwrap();
+    manifest.into_iter().filter(|(_, entry)| entry["dialect"] == dialect).collect()
+}
+
+/// Checks an answer against the verdict of its manifest entry.
+pub(in crate::dialect) fn assert_verdict(name: &str, entry: &Value, answer: &Answer) {
+    use crate::context::Finish;
+    use crate::context::answer::Ending;
+    let verdict = entry["turn"].as_str().unwrap();
+    let right = match verdict {
+        "finished" | "finished-refusal" | "finished-async" | "finished-unterminated" => answer.is_finished(),
+        "tools" => answer.finish == Finish::ToolCalls && answer.ending == Ending::Complete,
+        "server-continues" | "needs-approval" => answer.finish == Finish::Pause,
+        "abnormal" => !answer.is_finished() && answer.finish != Finish::ToolCalls && answer.ending != Ending::Cut,
+        "cut" => answer.ending == Ending::Cut,
+        "invalid" => true,
+        other => panic!("{name}: unknown verdict {other}"),
+    };
+    assert!(right, "{name} should be {verdict}: {answer:?}");
+    if let Some(text) = entry["text"].as_str() {
+        assert_eq!(answer.text, text, "{name}");
+    }
+    if let Some(tools) = entry["tools"].as_array() {
+        let names: Vec<_> = answer.calls.iter().map(|c| Value::from(c.name.as_str())).collect();
+        assert_eq!(&names, tools, "{name}");
+    }
+}
+
+/// A cache that remembers everything.
+#[derive(Default)]
+pub(in crate::dialect) struct MapCache(RefCell<HashMap<String, Arc<ItemFacts>>>);
+
+impl FactsCache for MapCache {
+    fn facts(&self, raw: &str, compute: &dyn Fn() -> ItemFacts) -> Arc<ItemFacts> {
+        let known = self.0.borrow().get(raw).cloned();
+        known.unwrap_or_else(|| {
+            let facts = Arc::new(compute());
+            self.0.borrow_mut().insert(raw.to_owned(), facts.clone());
+            facts
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! Reads one item of `input` or `output`.
+use crate::context::Role;
+use crate::dialect::openai::element::{Element, Input, ToolCall};
+use crate::dialect::openai::object::Object;
+use crate::json::{Kind, ScanError, Span, raw};
+use std::borrow::Cow;
+
+/// Reads an item, in a request or in an answer.
+///
+/// # Errors
+/// [`ScanError`] if it is not an object or an object in it has a key twice.
+pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
+    let object = Object::read(raw)?;
+    let kind = object.text("type").unwrap_or(Cow::Borrowed("message"));
+    match kind.as_ref() {
+        "message" => message(&object, raw),
+        "agent_message" => agent_message(&object, raw),
+        "reasoning" => Ok(reasoning(&object)),
+        "compaction" | "compaction_summary" => Ok(Element { compaction: true, ..Element::of(Role::Assistant) }),
+        "mcp_approval_request" => Ok(Element { asks_approval: true, ..Element::of(Role::Assistant) }),
+        "mcp_approval_response" => Ok(approval(&object)),
+        "additional_tools" => Ok(additional_tools(&object)),
+        // Written by the provider: the program that calls tools, what it printed, the tools of an MCP server.
+        "program" | "program_output" | "mcp_list_tools" => Ok(Element::of(Role::Assistant)),
+        "tool_search_output" if runs_at_provider(&object) => Ok(Element::of(Role::Assistant)),
+        kind if kind.ends_with("_output") => result(kind, &object, raw),
+        kind if kind.ends_with("_call") => {
+            let mut element = Element::of(Role::Assistant);
+            element.calls.extend(call(kind, &object));
+            Ok(element)
+        }
+        _ => Ok(Element::default()),
+    }
+}
+
+/// Reads an `input` that is a string: it stands for one user message.
+///
+/// # Errors
+/// None; the signature is that of [`read`].
+pub(super) fn read_prompt(raw: &str) -> Result<Element<'_>, ScanError> {
+    let mut element = Element::of(Role::User);
+    element.read_body(raw, Some(Span::new(0, raw.len())))?;
+    Ok(element)
+}
+
+fn message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
+    let role = match object.text("role").as_deref() {
+        Some("system" | "developer") => Role::System,
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        _ => Role::Other,
+    };
+    let mut element = Element::of(role);
+    element.read_body(raw, object.span("content"))?;
+    element.commentary = object.text("phase").as_deref() == Some("commentary");
+    Ok(element)
+}
+
+/// What one agent of Codex tells another: the prompt of a sub-agent, or its report. It is read like a user message; its
+/// body may be encrypted, and nothing can be put into it.
+fn agent_message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
+    let mut element = Element::of(Role::User);
+    element.read_body(raw, object.span("content"))?;
+    element.attachments.extend(object.span("encrypted_content"));
+    element.body = None;
+    Ok(element)
+}
+
+fn reasoning<'a>(object: &Object<'a>) -> Element<'a> {
+    let signed = object.text("encrypted_content").is_some_and(|content| !content.is_empty());
+    Element { signed, ..Element::of(Role::Assistant) }
+}
+
+fn approval<'a>(object: &Object<'a>) -> Element<'a> {
+    let mut element = Element::of(Role::Tool);
+    element.results.extend(object.text("approval_request_id"));
+    element
+}
+
+fn additional_tools<'a>(object: &Object<'a>) -> Element<'a> {
+    let tools = object.get("tools").and_then(raw::array).unwrap_or_default();
+    Element { defines_tools: !tools.is_empty(), ..Element::default() }
+}
+
+/// Only the outputs of functions and custom tools are text for the model; a shell's is structured, or JSON in a string,
+/// and a screenshot has no place for text.
+fn result<'a>(kind: &str, object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
+    let mut element = Element::of(Role::Tool);
+    element.results.extend(id(object));
+    element.read_body(raw, object.span("output"))?;
+    if !matches!(kind, "function_call_output" | "custom_tool_call_output") {
+        element.body = None;
+    }
+    Ok(element)
+}
+
+/// The call that the client is to answer; `None` for tools that the provider runs itself.
+fn call<'a>(kind: &str, object: &Object<'a>) -> Option<ToolCall<'a>> {
+    let action = |key: &str| Input::Json(object.get(key).unwrap_or("null"));
+    let named = |name: &'static str, input: Input<'a>| Some((Cow::Borrowed(name), input));
+    let (name, input) = match kind {
+        "function_call" => Some((object.text("name")?, Input::Arguments(object.text("arguments").unwrap_or_default()))),
+        "custom_tool_call" => Some((object.text("name")?, Input::Text(object.text("input").unwrap_or_default()))),
+        "computer_call" => {
+            named("computer", action(if object.get("actions").is_some() { "actions" } else { "action" }))
+        }
+        "local_shell_call" => named("local_shell", action("action")),
+        "shell_call" if !runs_at_provider(object) => named("shell", action("action")),
+        "apply_patch_call" => named("apply_patch", action("operation")),
+        "tool_search_call" if !runs_at_provider(object) => named("tool_search", action("arguments")),
+        _ => None,
+    }?;
+    let asynchronous = object.get("async") == Some("true");
+    Some(ToolCall { id: id(object).unwrap_or_default(), name, input, asynchronous })
+}
+
+/// Whether the provider executes the call: a shell in its container, a tool search that says so.
+fn runs_at_provider(object: &Object<'_>) -> bool {
+    let container = object
+        .get("environment")
+        .filter(|e| raw::kind(e) == Some(Kind::Object))
+        .and_then(|e| raw::get_str(e, "type"))
+        .is_some_and(|kind| kind != "local");
+    container || object.text("execution").is_some_and(|execution| execution == "server")
+}
+
+fn id<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {
+    object.text("call_id").or_else(|| object.text("id"))
+}

@@ -1,0 +1,181 @@
+//! Lowers placements to edits: see `Dialect::lower`.
+use super::view::{self, Input, Instructions};
+use crate::context::{Item, Place, RequestView, Role};
+use crate::dialect::LowerError;
+use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
+use crate::dialect::openai::omit;
+use crate::json::{Doc, Splice, raw};
+use std::collections::HashSet;
+
+pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
+    let input = Input::of(doc).ok_or(LowerError::NoSystem)?;
+    let mut edit = Edit {
+        doc,
+        view,
+        system: System::of(doc, view, &input)?,
+        input,
+        insertions: Insertions::new("input_text"),
+        messages: Vec::new(),
+        gone: omit::omitted(view, places),
+    };
+    for place in places {
+        match place {
+            Place::SystemFront { after, texts } => edit.system_front(*after, texts)?,
+            Place::SystemEnd { texts } => edit.system_end(texts)?,
+            Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
+            Place::Omit { .. } => {}
+        }
+    }
+    Ok(edit.write())
+}
+
+/// Where instructions go.
+enum System {
+    /// Into the client's own: their text blocks, and the end of the last.
+    Client { blocks: Vec<Target>, end: Target },
+    /// Into `instructions`, which the client left out or empty.
+    New(Vec<String>),
+    /// Nowhere: `instructions` has a type that is not known.
+    Closed,
+}
+
+impl System {
+    /// `instructions` is not carried over by the provider and can be sent every time, so it is the place in a request
+    /// that carries only what is new; a developer message there would be stored once more with each request.
+    fn of(doc: &Doc, view: &RequestView, input: &Input<'_>) -> Result<Self, LowerError> {
+        match Instructions::of(doc) {
+            Instructions::Foreign => return Ok(Self::Closed),
+            Instructions::Text(span) => {
+                return Ok(Self::Client { blocks: vec![Target::Joined(span)], end: Target::Joined(span) });
+            }
+            Instructions::Absent | Instructions::Empty(_) if view.delta.is_some() => return Ok(Self::New(Vec::new())),
+            Instructions::Absent | Instructions::Empty(_) => {}
+        }
+        let mut blocks = Vec::new();
+        let mut end = None;
+        for item in view::leading(&view.items).filter_map(|index| view.items.get(index)) {
+            let (raw, base) = (doc.text(item.span), item.span.start);
+            let element = (input.read)(raw)?;
+            blocks.extend(insert::blocks_of(&element, base, StringContent::Wraps));
+            end = insert::end_of(&element, raw, base, StringContent::Wraps).or(end);
+        }
+        Ok(end.map_or(Self::New(Vec::new()), |end| Self::Client { blocks, end }))
+    }
+}
+
+struct Edit<'a> {
+    doc: &'a Doc,
+    view: &'a RequestView,
+    input: Input<'a>,
+    system: System,
+    insertions: Insertions,
+    /// New user messages, and the byte that each is put at.
+    messages: Vec<(usize, Vec<String>)>,
+    /// Indexes of the elements that are left out.
+    gone: HashSet<usize>,
+}
+
+impl Edit<'_> {
+    fn system_front(&mut self, after: usize, texts: &[String]) -> Result<(), LowerError> {
+        match &mut self.system {
+            System::Client { blocks, end } => self.insertions.front(blocks, *end, after, texts),
+            System::New(new) => new.extend(insert::filled(texts)),
+            System::Closed => return Err(LowerError::NoSystem),
+        }
+        Ok(())
+    }
+
+    fn system_end(&mut self, texts: &[String]) -> Result<(), LowerError> {
+        match &mut self.system {
+            System::Client { end, .. } => self.insertions.behind(*end, texts),
+            System::New(new) => new.extend(insert::filled(texts)),
+            System::Closed => return Err(LowerError::NoSystem),
+        }
+        Ok(())
+    }
+
+    fn item_end(&mut self, index: usize, texts: &[String]) -> Result<(), LowerError> {
+        let no_place = LowerError::NoPlace { item: index };
+        let item = self.view.items.get(index).ok_or(no_place.clone())?;
+        let content = match item.role() {
+            Role::User => StringContent::Wraps,
+            Role::Tool => StringContent::Joins,
+            _ => return Err(no_place),
+        };
+        let raw = self.doc.text(item.span);
+        let element = (self.input.read)(raw)?;
+        match insert::end_of(&element, raw, item.span.start, content) {
+            _ if self.is_gone(item) => Err(no_place),
+            Some(end) => {
+                self.insertions.behind(end, texts);
+                Ok(())
+            }
+            None => self.message_behind(index, texts),
+        }
+    }
+
+    /// A user message of its own, for items that take no text: behind all results that follow, since nothing may stand
+    /// between a call and its result.
+    fn message_behind(&mut self, index: usize, texts: &[String]) -> Result<(), LowerError> {
+        let results = self.view.items.iter().skip(index + 1).take_while(|i| i.role() == Role::Tool).count();
+        let last = self.view.items.get(index + results).filter(|last| !self.is_gone(last));
+        let last = last.ok_or(LowerError::NoPlace { item: index })?;
+        let texts: Vec<String> = insert::filled(texts).collect();
+        if !texts.is_empty() {
+            self.messages.push((last.span.end, texts));
+        }
+        Ok(())
+    }
+
+    fn is_gone(&self, item: &Item) -> bool {
+        self.gone.contains(&item.elements.start)
+    }
+
+    fn write(mut self) -> Splice {
+        let mut splice = Splice::new();
+        if let System::New(texts) = std::mem::replace(&mut self.system, System::Closed) {
+            write_instructions(&mut splice, self.doc, &texts);
+        }
+        for (position, texts) in std::mem::take(&mut self.messages) {
+            let content = self.insertions.list(texts.iter());
+            splice.insert(position, format!(r#",{{"type":"message","role":"user","content":{content}}}"#));
+        }
+        if self.input.is_string {
+            self.write_prompt(&mut splice);
+        } else {
+            self.insertions.write(&mut splice);
+            omit::remove(&mut splice, &self.input.items, |index| self.gone.contains(&index));
+        }
+        splice
+    }
+
+    /// A string input becomes a list with one message, whose content is a list in turn.
+    fn write_prompt(self, splice: &mut Splice) {
+        let Some(value) = self.input.value else { return };
+        if self.gone.contains(&0) {
+            splice.replace(value, "[]");
+        } else if self.insertions.touches(Target::Wrapped(value)) {
+            splice.insert(value.start, r#"[{"type":"message","role":"user","content":"#);
+            self.insertions.write(splice);
+            splice.insert(value.end, "}]");
+        } else {
+            self.insertions.write(splice);
+        }
+    }
+}
+
+fn write_instructions(splice: &mut Splice, doc: &Doc, texts: &[String]) {
+    if texts.is_empty() {
+        return;
+    }
+    let text = raw::quote(&insert::joined(texts.iter()));
+    match (Instructions::of(doc), doc.members().first()) {
+        (Instructions::Empty(span), _) => splice.replace(span, text),
+        (_, Some(first)) => splice.insert(first.key_span.start, format!(r#""instructions":{text},"#)),
+        // An empty object: behind its opening brace.
+        (_, None) => {
+            let brace = doc.bytes().iter().position(|b| *b == b'{').unwrap_or_default();
+            splice.insert(brace + 1, format!(r#""instructions":{text}"#));
+        }
+    }
+}

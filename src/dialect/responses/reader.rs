@@ -1,0 +1,250 @@
+//! Reads an answer: the events of a stream, or a whole `response`.
+use super::element;
+use super::output::{Closed, Output, Pending};
+use crate::context::answer::{Answer, Ending};
+use crate::context::{Finish, Usage};
+use crate::dialect::AnswerReader;
+use crate::dialect::openai::answer::{Budget, unseen, usage};
+use crate::dialect::openai::element::join;
+use crate::dialect::openai::error;
+use crate::json::raw;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// What an output item costs of the budget besides its text.
+const ITEM_COST: usize = 256;
+
+/// One event. Values stay raw: most events need only one of them.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type", default)]
+    kind: Cow<'a, str>,
+    output_index: Option<u64>,
+    content_index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    item: Option<&'a RawValue>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+}
+
+/// A `response` object. Its output may be large, and the stream has usually brought it already.
+#[derive(Default, Deserialize)]
+struct Snapshot<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+    #[serde(borrow)]
+    incomplete_details: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+}
+
+/// The reader.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    id: Option<String>,
+    outputs: BTreeMap<u64, Output>,
+    /// `status`, once it is final.
+    status: Option<String>,
+    /// Why the response is incomplete.
+    reason: Option<String>,
+    usage: Usage,
+    error: Option<String>,
+    /// An item could not be read, so that what it asks of the client is not known.
+    unreadable: bool,
+    budget: Budget,
+}
+
+impl AnswerReader for Reader {
+    fn event(&mut self, event: Option<&[u8]>, data: &[u8]) {
+        let Ok(mut parsed) = serde_json::from_slice::<Event<'_>>(data) else { return };
+        if parsed.kind.is_empty() {
+            parsed.kind = event.map(String::from_utf8_lossy).unwrap_or_default();
+        }
+        self.take(&parsed);
+    }
+
+    fn body(&mut self, body: &[u8]) {
+        match serde_json::from_slice::<Snapshot<'_>>(body) {
+            Ok(snapshot) if snapshot.status.is_none() => {
+                let text = snapshot.error.map_or_else(|| "no status".to_owned(), |e| error::text(e.get()));
+                self.error = Some(text);
+            }
+            Ok(snapshot) => self.last(&snapshot, ""),
+            // Half a body is a cut answer; anything else that is not JSON is somebody's error page.
+            Err(error) if error.is_eof() => {}
+            Err(_) => self.error = Some("not JSON".to_owned()),
+        }
+    }
+
+    fn is_terminal(&self) -> bool {
+        self.status.is_some() || self.error.is_some()
+    }
+
+    fn finish(&mut self) -> Answer {
+        let outputs = std::mem::take(&mut self.outputs);
+        let status = self.status.take();
+        let ending = match (&self.error, &status) {
+            (Some(_), _) => Ending::Failed,
+            (None, Some(_)) => Ending::Complete,
+            (None, None) => Ending::Cut,
+        };
+        let pending = Pending::of(&outputs);
+        let finish = match status.as_deref().filter(|_| ending == Ending::Complete && !self.unreadable) {
+            Some("completed") => pending.finish(),
+            Some("incomplete") => incomplete(self.reason.as_deref()),
+            // A background job: the client asks again.
+            Some("queued" | "in_progress") => Finish::Pause,
+            _ => Finish::Error,
+        };
+        Answer {
+            id: self.id.take(),
+            text: join(outputs.values().map(|o| Cow::from(&o.text))),
+            signed: outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.signed),
+            calls: pending.calls(outputs),
+            finish,
+            native_finish: self.reason.take().or(status),
+            ending,
+            usage: self.usage,
+            error: self.error.take(),
+            ..unseen()
+        }
+    }
+}
+
+/// What `incomplete_details.reason` means.
+fn incomplete(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("max_output_tokens" | "max_messages") => Finish::Length,
+        Some("content_filter") => Finish::Refusal,
+        // The user steered the answer: the server goes on with another response by itself.
+        Some("steered") => Finish::Pause,
+        _ => Finish::Error,
+    }
+}
+
+impl Reader {
+    fn take(&mut self, event: &Event<'_>) {
+        match event.kind.as_ref() {
+            "response.output_text.delta" | "response.refusal.delta" => self.delta(event),
+            "response.output_item.added" => drop(self.output(event.output_index)),
+            "response.output_item.done" => {
+                if let (Some(index), Some(item)) = (event.output_index, event.item) {
+                    self.close(index, item.get());
+                }
+            }
+            "response.created" | "response.queued" | "response.in_progress" => {
+                if let Some(snapshot) = snapshot(event) {
+                    self.identify(&snapshot);
+                }
+            }
+            "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
+                let named = event.kind.trim_start_matches("response.");
+                self.last(&snapshot(event).unwrap_or_default(), named);
+            }
+            kind if kind == "error" || (kind.is_empty() && event.error.is_some()) => {
+                // Documented flat, seen nested, and from other gateways without a type.
+                let text = event.error.or(event.message).map(|e| error::text(e.get()));
+                self.error.get_or_insert_with(|| text.unwrap_or_else(|| "error".to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    fn delta(&mut self, event: &Event<'_>) {
+        let Some(text) = event.delta.and_then(|d| raw::string(d.get())) else { return };
+        let content_index = event.content_index.unwrap_or(0);
+        if !self.output(event.output_index) {
+            return;
+        }
+        let Some(output) = self.outputs.get_mut(&event.output_index.unwrap_or(0)) else { return };
+        if output.content_index != content_index && !output.text.is_empty() {
+            self.budget.push(&mut output.text, "\n");
+        }
+        output.content_index = content_index;
+        self.budget.push(&mut output.text, &text);
+    }
+
+    /// Makes sure that there is an item at this index; false if the budget is used up.
+    fn output(&mut self, index: Option<u64>) -> bool {
+        let index = index.unwrap_or(0);
+        if !self.outputs.contains_key(&index) {
+            if !self.budget.take(ITEM_COST) {
+                return false;
+            }
+            self.outputs.insert(index, Output::default());
+        }
+        true
+    }
+
+    /// The complete item: its text and its calls are what counts.
+    fn close(&mut self, index: u64, item: &str) {
+        let Ok(element) = element::read(item) else {
+            self.unreadable = true;
+            return;
+        };
+        if !self.output(Some(index)) || !self.budget.take(item.len()) {
+            self.unreadable = true;
+            return;
+        }
+        let text = element.text();
+        if let Some(output) = self.outputs.get_mut(&index) {
+            if !text.is_empty() {
+                output.text = text;
+            }
+            output.closed = Some(Closed::of(&element));
+        }
+    }
+
+    fn identify(&mut self, snapshot: &Snapshot<'_>) {
+        if let Some(id) = snapshot.id.and_then(|id| raw::string(id.get())) {
+            self.id = Some(id.into_owned());
+        }
+    }
+
+    /// The last snapshot; `named` is the status that the event's name says.
+    fn last(&mut self, snapshot: &Snapshot<'_>, named: &str) {
+        self.identify(snapshot);
+        let status = snapshot.status.and_then(|s| raw::string(s.get()));
+        self.status = Some(status.map_or_else(|| named.to_owned(), Cow::into_owned));
+        self.reason = snapshot.incomplete_details.and_then(|d| raw::get_str(d.get(), "reason")).map(Cow::into_owned);
+        if let Some(usage) = snapshot.usage.and_then(|u| usage(u.get(), "input", "output")) {
+            self.usage = usage;
+        }
+        match self.status.as_deref() {
+            Some("failed" | "cancelled") => {
+                let text = snapshot.error.map(|e| error::text(e.get()));
+                self.error = text.or_else(|| self.status.clone());
+            }
+            _ => self.fill(snapshot.output),
+        }
+    }
+
+    /// Items that the stream did not bring are taken from the snapshot.
+    fn fill(&mut self, output: Option<&RawValue>) {
+        let Some(output) = output.map(RawValue::get) else { return };
+        for (index, span) in (0..).zip(raw::array(output).unwrap_or_default()) {
+            let known = self.outputs.get(&index).is_some_and(|o| o.closed.is_some());
+            if !known && let Some(item) = output.get(span.start..span.end) {
+                self.close(index, item);
+            }
+        }
+    }
+}
+
+fn snapshot<'a>(event: &Event<'a>) -> Option<Snapshot<'a>> {
+    serde_json::from_str(event.response?.get()).ok()
+}
