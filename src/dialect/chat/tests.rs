@@ -9,6 +9,20 @@ use serde_json::{Value, json};
 
 const CHAT: Wire = Wire { dialect: &Chat, path: "/v1/chat/completions" };
 
+const CALL: &str = r#"{"role":"assistant","content":"a","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}"#;
+
+/// The first three are instructions.
+const POOL: [&str; 8] = [
+    r#"{"role":"system","content":"s"}"#,
+    r#"{"role":"system","content":""}"#,
+    r#"{"role":"system","content":[{"type":"text","text":"s"}]}"#,
+    r#"{"role":"user","content":"u"}"#,
+    r#"{"role":"user","content":[]}"#,
+    r#"{"role":"user","content":"<reminder>"}"#,
+    CALL,
+    r#"{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"r"}]}"#,
+];
+
 fn body(messages: &str) -> String {
     format!(r#"{{"model":"m","messages":[{messages}]}}"#)
 }
@@ -255,7 +269,24 @@ fn hooks_see_the_request_in_neutral_words() {
     assert_eq!(Chat.prompt_text(&doc, &view, 1, &reading), "q1\nq2");
     let (text, calls) = Chat.said(&doc, &view, 2);
     assert_eq!((text.as_str(), calls[0].input.get(), calls[1].input.get()), ("let me", r#"{"a":1}"#, "null"));
-    insta::assert_json_snapshot!(Chat.neutral(&doc, &view));
+    let neutral = serde_json::to_value(Chat.neutral(&doc, &view)).unwrap();
+    let expected = json!({
+        "system": ["S"],
+        "messages": [
+            {"role": "user", "text": "<reminder> d\nq1\nq2", "tool_calls": [], "tool_results": []},
+            {"role": "assistant", "text": "let me", "tool_calls": [
+                {"id": "c", "name": "f", "input": {"a": 1}}, {"id": "d", "name": "g", "input": null},
+            ], "tool_results": []},
+            {"role": "tool", "text": "", "tool_calls": [], "tool_results": [{"id": "c", "text": "r", "is_error": false}]},
+        ],
+        "tools": [
+            {"name": "f", "description": "D", "input_schema": {"type": "object"}},
+            {"name": "g", "description": "", "input_schema": null},
+        ],
+        "tool_choice": "auto",
+        "params": {"max_tokens": 5, "temperature": 0.5, "top_p": null, "stop": null, "reasoning_effort": null, "response_format": null},
+    });
+    assert_eq!(neutral, expected);
 }
 
 #[test]
@@ -336,7 +367,15 @@ fn replies_are_complete_answers() {
         assert_eq!(answer.text, reply().text);
         assert_eq!(answer.id.as_deref(), Some("chatcmpl-abc"));
     }
-    insta::assert_snapshot!(String::from_utf8_lossy(&Chat.reply(&reply(), AnswerForm::Sse)));
+    insta::assert_snapshot!(String::from_utf8_lossy(&Chat.reply(&reply(), AnswerForm::Sse)), @r#"
+    data: {"id":"chatcmpl-abc","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]}
+
+    data: {"id":"chatcmpl-abc","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"blocked: \"no\"\n北"},"logprobs":null,"finish_reason":null}]}
+
+    data: {"id":"chatcmpl-abc","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}
+
+    data: [DONE]
+    "#);
 }
 
 #[test]
@@ -403,6 +442,24 @@ proptest! {
         let view = CHAT.view(&body(&split));
         prop_assert_eq!(view.items.len(), 1);
         prop_assert_eq!(view.items[0].facts.link, answer.link());
+    }
+
+    /// Any placements on any history: JSON comes out, what the model wrote is in it byte for byte, and no second
+    /// system message appears (case B35).
+    #[test]
+    fn every_placement_leaves_a_legal_body(
+        picks in proptest::collection::vec(0usize..POOL.len(), 0..7),
+        places in proptest::collection::vec(testing::any_place(), 0..5),
+    ) {
+        let messages: Vec<_> = picks.iter().map(|pick| POOL[*pick]).collect();
+        let body = body(&messages.join(" , "));
+        if let Some(lowered) = CHAT.lowered_or_refused(&body, &places) {
+            let kept = !places.iter().any(|p| matches!(p, Place::Omit { .. }));
+            prop_assert!(!kept || !messages.contains(&CALL) || lowered.contains(CALL));
+            let leads = picks.first().is_some_and(|pick| *pick < 3);
+            let systems = |text: &str| text.matches("\"role\":\"system\"").count();
+            prop_assert!(systems(&lowered) <= systems(&body) + usize::from(!leads));
+        }
     }
 
     /// Hostile bytes never panic.

@@ -24,6 +24,8 @@ pub(in crate::dialect) struct Element<'a> {
     pub(in crate::dialect) calls: Vec<ToolCall<'a>>,
     /// Ids of the calls that it answers.
     pub(in crate::dialect) results: Vec<Cow<'a, str>>,
+    /// A result that the provider itself may have made.
+    pub(in crate::dialect) may_be_hosted: bool,
     /// Holds encrypted reasoning.
     pub(in crate::dialect) signed: bool,
     /// Cache markers on its parts.

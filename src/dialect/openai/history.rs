@@ -52,8 +52,8 @@ pub(in crate::dialect) fn items(
         let facts = facts(doc.text(*span), reading, read)?;
         let continues = match (items.last().map(Item::role), facts.role.0) {
             (Some(Role::Assistant), Role::Assistant) => true,
-            (Some(Role::Assistant), Role::Tool) => {
-                grammar.hosted_results && !facts.results.iter().any(|id| calls.contains(id))
+            (Some(Role::Assistant), Role::Tool) if grammar.hosted_results => {
+                !facts.results.iter().any(|id| calls.contains(id)) && read(doc.text(*span))?.may_be_hosted
             }
             _ => false,
         };

@@ -3,6 +3,7 @@ use crate::context::{Answer, AnswerForm, ItemFacts, Place, RequestView, Step};
 use crate::dialect::{Dialect, FactsCache, NoCache, Reading, ViewError};
 use crate::json::Doc;
 use bytes::Bytes;
+use proptest::prelude::*;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -35,12 +36,17 @@ impl Wire {
 
     /// The body with these places lowered. It must be JSON.
     pub(in crate::dialect) fn lowered(self, body: &str, places: &[Place]) -> String {
+        self.lowered_or_refused(body, places).unwrap()
+    }
+
+    /// The same; `None` if a placement has no place.
+    pub(in crate::dialect) fn lowered_or_refused(self, body: &str, places: &[Place]) -> Option<String> {
         let doc = doc(body);
         let view = self.try_view(&doc, &NoCache).unwrap();
-        let rope = self.dialect.lower(&doc, &view, places).unwrap().apply(doc.bytes()).unwrap();
+        let rope = self.dialect.lower(&doc, &view, places).ok()?.apply(doc.bytes()).unwrap();
         let text = String::from_utf8(rope.to_bytes().to_vec()).unwrap();
         serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-        text
+        Some(text)
     }
 
     /// The answer that a stream brings.
@@ -132,4 +138,15 @@ impl FactsCache for MapCache {
             facts
         })
     }
+}
+
+/// Any placement of a few texts, also blank ones.
+pub(in crate::dialect) fn any_place() -> impl Strategy<Value = Place> {
+    let texts = || proptest::collection::vec(prop_oneof![Just(String::new()), Just("x\n\"".to_owned())], 0..3);
+    prop_oneof![
+        (0usize..3, texts()).prop_map(|(after, texts)| Place::SystemFront { after, texts }),
+        texts().prop_map(|texts| Place::SystemEnd { texts }),
+        (0usize..6, texts()).prop_map(|(item, texts)| Place::ItemEnd { item, texts }),
+        (0usize..4, 0usize..3).prop_map(|(start, len)| Place::Omit { items: start..start + len }),
+    ]
 }

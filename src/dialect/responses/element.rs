@@ -5,6 +5,16 @@ use crate::dialect::openai::object::Object;
 use crate::json::{Kind, ScanError, Span, raw};
 use std::borrow::Cow;
 
+/// Results that only clients make. A shell runs on either side, and a type that is not known here may be a new tool of
+/// the provider's.
+const CLIENT_RESULTS: [&str; 5] = [
+    "function_call_output",
+    "custom_tool_call_output",
+    "computer_call_output",
+    "local_shell_call_output",
+    "apply_patch_call_output",
+];
+
 /// Reads an item, in a request or in an answer.
 ///
 /// # Errors
@@ -22,11 +32,11 @@ pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
         "additional_tools" => Ok(additional_tools(&object)),
         // Written by the provider: the program that calls tools, what it printed, the tools of an MCP server.
         "program" | "program_output" | "mcp_list_tools" => Ok(Element::of(Role::Assistant)),
-        "tool_search_output" if runs_at_provider(&object) => Ok(Element::of(Role::Assistant)),
+        "tool_search_output" if runs_at_provider(&object)? => Ok(Element::of(Role::Assistant)),
         kind if kind.ends_with("_output") => result(kind, &object, raw),
         kind if kind.ends_with("_call") => {
             let mut element = Element::of(Role::Assistant);
-            element.calls.extend(call(kind, &object));
+            element.calls.extend(call(kind, &object)?);
             Ok(element)
         }
         _ => Ok(Element::default()),
@@ -91,37 +101,37 @@ fn result<'a>(kind: &str, object: &Object<'a>, raw: &'a str) -> Result<Element<'
     if !matches!(kind, "function_call_output" | "custom_tool_call_output") {
         element.body = None;
     }
+    element.may_be_hosted = !CLIENT_RESULTS.contains(&kind);
     Ok(element)
 }
 
 /// The call that the client is to answer; `None` for tools that the provider runs itself.
-fn call<'a>(kind: &str, object: &Object<'a>) -> Option<ToolCall<'a>> {
-    let action = |key: &str| Input::Json(object.get(key).unwrap_or("null"));
-    let named = |name: &'static str, input: Input<'a>| Some((Cow::Borrowed(name), input));
+fn call<'a>(kind: &str, object: &Object<'a>) -> Result<Option<ToolCall<'a>>, ScanError> {
+    let name = || object.text("name").unwrap_or_default();
+    let text = |key: &str| object.text(key).unwrap_or_default();
+    let json = |key: &str| Input::Json(object.get(key).unwrap_or("null"));
     let (name, input) = match kind {
-        "function_call" => Some((object.text("name")?, Input::Arguments(object.text("arguments").unwrap_or_default()))),
-        "custom_tool_call" => Some((object.text("name")?, Input::Text(object.text("input").unwrap_or_default()))),
-        "computer_call" => {
-            named("computer", action(if object.get("actions").is_some() { "actions" } else { "action" }))
-        }
-        "local_shell_call" => named("local_shell", action("action")),
-        "shell_call" if !runs_at_provider(object) => named("shell", action("action")),
-        "apply_patch_call" => named("apply_patch", action("operation")),
-        "tool_search_call" if !runs_at_provider(object) => named("tool_search", action("arguments")),
-        _ => None,
-    }?;
+        "function_call" => (name(), Input::Arguments(text("arguments"))),
+        "custom_tool_call" => (name(), Input::Text(text("input"))),
+        "computer_call" if object.get("actions").is_some() => ("computer".into(), json("actions")),
+        "computer_call" => ("computer".into(), json("action")),
+        "local_shell_call" => ("local_shell".into(), json("action")),
+        "shell_call" if !runs_at_provider(object)? => ("shell".into(), json("action")),
+        "apply_patch_call" => ("apply_patch".into(), json("operation")),
+        "tool_search_call" if !runs_at_provider(object)? => ("tool_search".into(), json("arguments")),
+        _ => return Ok(None),
+    };
     let asynchronous = object.get("async") == Some("true");
-    Some(ToolCall { id: id(object).unwrap_or_default(), name, input, asynchronous })
+    Ok(Some(ToolCall { id: id(object).unwrap_or_default(), name, input, asynchronous }))
 }
 
 /// Whether the provider executes the call: a shell in its container, a tool search that says so.
-fn runs_at_provider(object: &Object<'_>) -> bool {
-    let container = object
-        .get("environment")
-        .filter(|e| raw::kind(e) == Some(Kind::Object))
-        .and_then(|e| raw::get_str(e, "type"))
-        .is_some_and(|kind| kind != "local");
-    container || object.text("execution").is_some_and(|execution| execution == "server")
+fn runs_at_provider(object: &Object<'_>) -> Result<bool, ScanError> {
+    let container = match object.get("environment").filter(|e| raw::kind(e) == Some(Kind::Object)) {
+        Some(environment) => Object::read(environment)?.text("type").is_some_and(|kind| kind != "local"),
+        None => false,
+    };
+    Ok(container || object.text("execution").is_some_and(|execution| execution == "server"))
 }
 
 fn id<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {

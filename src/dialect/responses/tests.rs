@@ -18,6 +18,19 @@ const DEVELOPER: &str = r#"{"type":"message","role":"developer","content":[{"typ
 const TOOLS: &str = r#"{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"}]}"#;
 const REASONING: &str = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#;
 
+const POOL: [&str; 10] = [
+    CALL,
+    OUTPUT,
+    USER,
+    ANSWER,
+    REMINDER,
+    DEVELOPER,
+    TOOLS,
+    REASONING,
+    r#"{"role":"developer","content":""}"#,
+    r#"{"type":"computer_call_output","call_id":"c1","output":{"type":"computer_screenshot","image_url":"d"}}"#,
+];
+
 fn body(items: &[&str]) -> String {
     format!(r#"{{"model":"m","input":[{}]}}"#, items.join(","))
 }
@@ -266,7 +279,7 @@ fn text_goes_behind_prompts_and_into_results() {
         (&[agent], end(0, &[" "]), &[agent]),
     ];
     for (items, place, expected) in cases {
-        assert_eq!(RESPONSES.lowered(&body(items), &[place.clone()]), body(expected), "{items:?}");
+        assert_eq!(RESPONSES.lowered(&body(items), std::slice::from_ref(place)), body(expected), "{items:?}");
     }
     assert_eq!(
         RESPONSES.lowered(r#"{"input":"u"}"#, &[end(0, &["x"])]),
@@ -314,7 +327,26 @@ fn hooks_see_the_request_in_neutral_words() {
     assert_eq!(Responses.prompt_text(&doc, &view, 3, &reading), "u");
     let (text, calls) = Responses.said(&doc, &view, 4);
     assert_eq!((text.as_str(), calls[1].input.get()), ("a", r#""free \"text\"""#));
-    insta::assert_json_snapshot!(Responses.neutral(&doc, &view));
+    let neutral = serde_json::to_value(Responses.neutral(&doc, &view)).unwrap();
+    let expected = json!({
+        "system": ["d"],
+        "messages": [
+            {"role": "user", "text": "<reminder> env", "tool_calls": [], "tool_results": []},
+            {"role": "user", "text": "u", "tool_calls": [], "tool_results": []},
+            {"role": "assistant", "text": "a", "tool_calls": [
+                {"id": "c1", "name": "f", "input": {}}, {"id": "c2", "name": "g", "input": "free \"text\""},
+            ], "tool_results": []},
+            {"role": "tool", "text": "", "tool_calls": [], "tool_results": [{"id": "c1", "text": "r", "is_error": false}]},
+        ],
+        "tools": [
+            {"name": "f", "description": "", "input_schema": {}},
+            {"name": "web_search", "description": "", "input_schema": null},
+            {"name": "g", "description": "D", "input_schema": null},
+        ],
+        "tool_choice": null,
+        "params": {"max_tokens": 5, "temperature": null, "top_p": null, "stop": null, "reasoning_effort": "low", "response_format": null},
+    });
+    assert_eq!(neutral, expected);
 }
 
 #[test]
@@ -426,7 +458,19 @@ fn replies_are_complete_answers() {
         assert_eq!(data["type"], String::from_utf8(event.unwrap()).unwrap());
         assert!(data["response"].is_null() || data["response"]["id"] == "resp_abc");
     }
-    insta::assert_snapshot!(String::from_utf8_lossy(&stream));
+    let order: Vec<_> =
+        frames(&stream).into_iter().map(|(event, _)| String::from_utf8(event.unwrap()).unwrap()).collect();
+    insta::assert_snapshot!(order.join("\n"), @"
+    response.created
+    response.in_progress
+    response.output_item.added
+    response.content_part.added
+    response.output_text.delta
+    response.output_text.done
+    response.content_part.done
+    response.output_item.done
+    response.completed
+    ");
 }
 
 #[test]
@@ -494,6 +538,24 @@ proptest! {
             let view = RESPONSES.view(&json!({"input": variant}).to_string());
             prop_assert_eq!(view.items.len(), 1);
             prop_assert_eq!(view.items[0].facts.link, answer.link());
+        }
+    }
+
+    /// Any placements on any history: JSON comes out, and what the model wrote is in it byte for byte.
+    #[test]
+    fn every_placement_leaves_a_legal_body(
+        picks in proptest::collection::vec(0usize..POOL.len(), 0..7),
+        places in proptest::collection::vec(testing::any_place(), 0..5),
+        instructions in prop_oneof![Just(""), Just(r#""instructions":"I","#), Just(r#""instructions":null,"#)],
+    ) {
+        let items: Vec<_> = picks.iter().map(|pick| POOL[*pick]).collect();
+        let body = format!("{{{instructions}\"input\":[{}]}}", items.join(" , "));
+        if let Some(lowered) = RESPONSES.lowered_or_refused(&body, &places)
+            && !places.iter().any(|p| matches!(p, Place::Omit { .. }))
+        {
+            for item in items.iter().filter(|i| [CALL, ANSWER, REASONING, TOOLS].contains(i)) {
+                prop_assert!(lowered.contains(*item));
+            }
         }
     }
 
