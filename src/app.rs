@@ -5,6 +5,7 @@ use crate::gateway::server::{Shutdown, serve as serve_http};
 use crate::gateway::turn::{Sweeper, Turns};
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{HooksError, Pipeline};
+use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
@@ -137,17 +138,31 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
     let admin = Listening::start(config.admin.listen, admin.into_service(), ADMIN_CONNECTIONS).await?;
     admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
     admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
+    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(flush(turns.clone())));
     Ok(Running { gateway, admin, ready, turns })
 }
 
 async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
-    let store: Arc<dyn Store> = match &config.store {
-        config::Store::Sled { path } => Arc::new(SledStore::open(path).await?),
-        config::Store::Memory => Arc::new(MemoryStore::default()),
-    };
+    let store = open_store(&config.store).await?;
     let sessions = Sessions::new(config, store).await?;
     let pipeline = Pipeline::new(&config.hooks, &config.limits)?;
     Ok(Turns::new(config.clone(), pipeline, sessions))
+}
+
+/// A disk that refuses costs durability, not traffic; a store that another process has open is a mistake in the set-up.
+async fn open_store(store: &config::Store) -> Result<Arc<dyn Store>, StoreError> {
+    let path = match store {
+        config::Store::Sled { path } => path,
+        config::Store::Memory => return Ok(Arc::new(MemoryStore::new())),
+    };
+    match SledStore::open(path).await {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::Io(error)) => {
+            tracing::error!(path = %path.display(), error, "the store can't be opened: sessions live in memory and NOTHING IS KEPT");
+            Ok(Arc::new(MemoryStore::new()))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs until SIGTERM or SIGINT, then drains.
@@ -185,6 +200,14 @@ fn raise_open_files() {
     match raised {
         Ok(limit) => tracing::debug!(limit, "open files"),
         Err(error) => tracing::warn!(%error, "can't raise the limit of open files"),
+    }
+}
+
+async fn flush(turns: Arc<Turns>) {
+    let mut ticks = tokio::time::interval(FLUSH_EVERY);
+    loop {
+        ticks.tick().await;
+        turns.sessions().records.flush().await;
     }
 }
 

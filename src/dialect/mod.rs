@@ -10,9 +10,9 @@ pub mod gemini;
 mod history;
 pub mod neutral;
 mod object;
+mod openai;
 mod path;
 mod plan;
-mod openai;
 pub mod responses;
 #[cfg(test)]
 mod testing;

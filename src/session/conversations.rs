@@ -72,12 +72,7 @@ pub struct Conversations {
 impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
-            nodes: Cache::new(NODES),
-            recent: Cache::new(LIVE),
-            in_use: Mutex::new(HashMap::new()),
-        }
+        Self { store, nodes: Cache::new(NODES), recent: Cache::new(LIVE), in_use: Mutex::new(HashMap::new()) }
     }
 
     /// The longest known history that `chain` begins with.
@@ -210,7 +205,8 @@ impl Conversations {
     pub fn fork(&self, parent: &Live, anchors: &Anchors, shape: Shape) -> (Arc<Live>, Change) {
         let (record, ledger) = {
             let state = parent.state.lock();
-            let record = Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
+            let record =
+                Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
             (record, state.ledger.fork(anchors))
         };
         let change = Change { entries: ledger.entries().to_vec(), ..Change::default() };

@@ -155,6 +155,7 @@ impl Keep {
 /// The items from a prompt to the made-up answer behind it, if that is what stands there.
 fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> Option<Range<usize>> {
     let reply = (prompt + 1..view.items.len()).find(|i| view.items[*i].role() == Role::Assistant)?;
-    let between_is_instructions = (prompt + 1..reply).all(|i| matches!(view.items[i].role(), Role::System | Role::Other));
+    let between_is_instructions =
+        (prompt + 1..reply).all(|i| matches!(view.items[i].role(), Role::System | Role::Other));
     (view.items[reply].facts.link == answer && between_is_instructions).then_some(prompt..reply + 1)
 }

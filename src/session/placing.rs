@@ -86,13 +86,12 @@ impl Scenery<'_> {
         let anchor = match into_history {
             false => None,
             // Nothing is placed before the last signed block; an unsigned history takes it with its first prompt.
-            true => Some(self.anchors.at(self.view, if self.is_signed() { self.tail()? } else { self.first_prompt()? })?),
+            true => {
+                Some(self.anchors.at(self.view, if self.is_signed() { self.tail()? } else { self.first_prompt()? })?)
+            }
         };
-        let texts: Vec<Placed> = self
-            .slots
-            .iter()
-            .filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts))
-            .collect();
+        let texts: Vec<Placed> =
+            self.slots.iter().filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts)).collect();
         state.record.baseline_set = true;
         state.record.known = versions(self.slots);
         match anchor {
@@ -156,7 +155,13 @@ impl Scenery<'_> {
         })
     }
 
-    fn admit_slot(&self, slot: &SlotText, standing: Standing, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Option<Placed> {
+    fn admit_slot(
+        &self,
+        slot: &SlotText,
+        standing: Standing,
+        budget: &mut Budget,
+        cuts: &mut Vec<Cut>,
+    ) -> Option<Placed> {
         let before = cuts.len();
         let placed = self.admit(&slot.slot, &slot.text, TextKind::Persistent, standing, budget, cuts);
         cuts[before..].iter_mut().for_each(|cut| cut.source.clone_from(&slot.by));
@@ -190,10 +195,7 @@ impl Scenery<'_> {
 
     /// Layout system: the slots as they stand in the system prompt of this turn. Their room is taken anew in each turn.
     pub fn persistent(&self, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Vec<Placed> {
-        self.slots
-            .iter()
-            .filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts))
-            .collect()
+        self.slots.iter().filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts)).collect()
     }
 
     /// All that stands in this request.
@@ -204,7 +206,12 @@ impl Scenery<'_> {
             ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
             ConversationLayout::System => {
                 let mut texts = self.persistent(&mut Budget::new(self.budget), &mut Vec::new());
-                texts.extend(current.and_then(|i| self.anchors.at(self.view, i)).map(|a| state.ledger.ephemeral(&a)).unwrap_or_default());
+                texts.extend(
+                    current
+                        .and_then(|i| self.anchors.at(self.view, i))
+                        .map(|a| state.ledger.ephemeral(&a))
+                        .unwrap_or_default(),
+                );
                 (SystemEdge::Front { after: self.protected }, texts)
             }
         };

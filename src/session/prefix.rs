@@ -37,12 +37,8 @@ pub struct Kept {
 impl Prefix {
     /// Compares with the request before.
     pub fn kept(&self, before: &Self) -> Kept {
-        let mut kept = Kept {
-            before: before.pieces.iter().map(|p| u64::from(p.len)).sum(),
-            client: 0,
-            sent: 0,
-            broken_at: None,
-        };
+        let mut kept =
+            Kept { before: before.pieces.iter().map(|p| u64::from(p.len)).sum(), client: 0, sent: 0, broken_at: None };
         for (index, (new, old)) in self.pieces.iter().zip(&before.pieces).enumerate() {
             if new.client != old.client {
                 break;

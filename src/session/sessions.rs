@@ -40,7 +40,9 @@ impl Sessions {
     /// When the store can't be read, or a pattern of the config or a profile does not compile.
     pub async fn new(config: &Config, store: Arc<dyn Store>) -> Result<Self, SessionError> {
         let secret = store::secret(store.as_ref()).await?;
-        let seed = u64::from_le_bytes([secret[0], secret[1], secret[2], secret[3], secret[4], secret[5], secret[6], secret[7]]);
+        let seed = u64::from_le_bytes([
+            secret[0], secret[1], secret[2], secret[3], secret[4], secret[5], secret[6], secret[7],
+        ]);
         Ok(Self {
             conversations: Conversations::new(store.clone()),
             records: Records::new(store),

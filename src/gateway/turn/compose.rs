@@ -51,7 +51,8 @@ impl Turns {
         let Some(identity) = self.recognize(&read).await? else { return Ok(Prepared::Relay) };
         let slots = self.slots(&identity.record);
         let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
-        Ok(lower(&read, scene).map_or(Prepared::Relay, |body| Prepared::Changed { body, session: Some(identity.key.id) }))
+        Ok(lower(&read, scene)
+            .map_or(Prepared::Relay, |body| Prepared::Changed { body, session: Some(identity.key.id) }))
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.
@@ -112,7 +113,11 @@ pub(super) fn lower(read: &Read, scene: Scene) -> Option<Rope> {
     };
     rope.inspect_err(|error| {
         metrics::counter!(names::PLACEMENT_FAILED, "dialect" => read.endpoint().dialect.name()).increment(1);
-        tracing::warn!(dialect = read.endpoint().dialect.name(), error, "context could not be placed; the request goes up without it");
+        tracing::warn!(
+            dialect = read.endpoint().dialect.name(),
+            error,
+            "context could not be placed; the request goes up without it"
+        );
     })
     .ok()
 }

@@ -52,7 +52,9 @@ impl Turns {
                     tracing::error!(%error, "a pending stop can't be stored; it runs unless the gateway dies before");
                 }
             }
-            Err(error) => tracing::error!(%error, "a pending stop can't be written; it runs unless the gateway dies before"),
+            Err(error) => {
+                tracing::error!(%error, "a pending stop can't be written; it runs unless the gateway dies before")
+            }
         }
     }
 
@@ -72,7 +74,8 @@ impl Turns {
         if let Ok(Some(record)) = self.sessions.records.get(key).await {
             let identity = ending.identity();
             let reason = ending.reason.as_deref();
-            let particulars = Particulars { identity: &identity, turn: Some(&ending.turn), reason, ..Particulars::default() };
+            let particulars =
+                Particulars { identity: &identity, turn: Some(&ending.turn), reason, ..Particulars::default() };
             let event = ending.occasion.event(kind, &record, particulars);
             let reports = self.pipeline.fire(kind, &event, FireContext { headers, deadline: None }).await;
             self.apply(record, kind, &reports, |_| {}).await;

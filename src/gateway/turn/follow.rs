@@ -91,7 +91,12 @@ impl Follow {
     }
 
     /// The upstream answers with this head; the tap that watches its body.
-    pub fn answered(mut self: Box<Self>, status: StatusCode, headers: &HeaderMap, guard: Option<StreamGuard>) -> Option<Box<dyn Tap>> {
+    pub fn answered(
+        mut self: Box<Self>,
+        status: StatusCode,
+        headers: &HeaderMap,
+        guard: Option<StreamGuard>,
+    ) -> Option<Box<dyn Tap>> {
         if !status.is_success() {
             self.fail("upstream_error", Some(&format!("HTTP status {}", status.as_u16())), None);
             return boxed(guard);
@@ -123,7 +128,10 @@ impl Follow {
         let (turns, key) = (self.turns.clone(), self.live.key.clone());
         self.turns.tasks.spawn(async move {
             match turns.sessions.records.update(&key, |record| record.admit(fingerprint.clone())).await {
-                Ok(_) => tracing::info!(session = key.id, "a new credential was bound to a session whose history it continues"),
+                Ok(_) => tracing::info!(
+                    session = key.id,
+                    "a new credential was bound to a session whose history it continues"
+                ),
                 Err(error) => tracing::error!(session = key.id, %error, "a new credential can't be bound"),
             }
         });
@@ -288,7 +296,10 @@ impl Tap for TurnTap {
                 true
             }
             None => {
-                tracing::warn!(session = self.follow.session(), "an answer was not seen whole; no stop hook runs for it");
+                tracing::warn!(
+                    session = self.follow.session(),
+                    "an answer was not seen whole; no stop hook runs for it"
+                );
                 self.follow.settled = true;
                 true
             }

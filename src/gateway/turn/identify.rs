@@ -111,7 +111,14 @@ impl Turns {
         Ok(Some(self.identity(read, &owner, chain, place.live, record)))
     }
 
-    fn identity(&self, read: &Read, owner: &Owner, chain: Chain, live: Arc<Live>, record: Arc<SessionRecord>) -> Identity {
+    fn identity(
+        &self,
+        read: &Read,
+        owner: &Owner,
+        chain: Chain,
+        live: Arc<Live>,
+        record: Arc<SessionRecord>,
+    ) -> Identity {
         Identity {
             key: live.key.clone(),
             anchors: anchors(read, &chain, &live),
@@ -166,9 +173,11 @@ impl Turns {
         let key = match (&owner.name, &place) {
             (Name::Key(key), _) => key.clone(),
             (Name::History(_), Some(place)) => place.live.key.clone(),
-            (Name::History(tenant), None) => {
-                SessionKey { tenant: tenant.clone(), id: nameless_id(&read.asked.request_id), agent: owner.ids.agent.clone() }
-            }
+            (Name::History(tenant), None) => SessionKey {
+                tenant: tenant.clone(),
+                id: nameless_id(&read.asked.request_id),
+                agent: owner.ids.agent.clone(),
+            },
         };
         let before = self.sessions.records.get(&key).await?;
         let compacted = match &before {
@@ -217,7 +226,14 @@ impl Turns {
     }
 
     /// The conversation: the one found, a fork of it, or a new one.
-    async fn conversation(&self, read: &Read, key: &SessionKey, chain: &Chain, place: Option<Place>, compacted: bool) -> Arc<Live> {
+    async fn conversation(
+        &self,
+        read: &Read,
+        key: &SessionKey,
+        chain: &Chain,
+        place: Option<Place>,
+        compacted: bool,
+    ) -> Arc<Live> {
         let (live, mut change) = match place {
             Some(place) if !compacted && goes_on(read, chain, &place) => return place.live,
             Some(place) if !compacted => {
@@ -243,7 +259,9 @@ impl Turns {
             _ if is_locked(read) => ConversationLayout::Stable,
             Layout::System => ConversationLayout::System,
             Layout::Stable => ConversationLayout::Stable,
-            Layout::Auto if read.profile.layout == Some(LayoutHint::System) || !read.asked.cached => ConversationLayout::System,
+            Layout::Auto if read.profile.layout == Some(LayoutHint::System) || !read.asked.cached => {
+                ConversationLayout::System
+            }
             Layout::Auto => ConversationLayout::Stable,
         }
     }

@@ -1,7 +1,7 @@
 //! What all events of one turn have in common, and the events made of it.
+use crate::config::EventKind;
 use crate::context::{Answer, Call, Finish, Usage};
 use crate::dialect::{DialectId, NeutralRequest};
-use crate::config::EventKind;
 use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, TurnInfo, VERSION};
 use crate::hooks::{event_id, model};
 use crate::session::record::{ModelSeen, SessionKey, SessionRecord, Source};

@@ -30,7 +30,9 @@ impl Turns {
 pub(super) fn refusal(reports: &[HookReport]) -> Option<String> {
     let blocked = reports.iter().find_map(|report| match &report.outcome.block {
         Some(reason) => Some(reason.clone()),
-        None => report.blocks().then(|| format!("This request was stopped: the check {:?} could not be made.", report.hook)),
+        None => {
+            report.blocks().then(|| format!("This request was stopped: the check {:?} could not be made.", report.hook))
+        }
     });
     blocked.or_else(|| reports.iter().find_map(|report| report.outcome.respond.clone()))
 }

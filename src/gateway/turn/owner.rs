@@ -52,7 +52,8 @@ impl Turns {
     pub(super) async fn owner(&self, read: &Read) -> Result<Option<Owner>, TurnError> {
         let body = |member: &str| read.doc.get(member).map(|m| read.doc.text(m.value));
         let asked = &read.asked;
-        let ids = self.sessions.keys.find(&asked.headers, asked.path_ids.as_ref(), &read.profile.session_from_body, &body)?;
+        let ids =
+            self.sessions.keys.find(&asked.headers, asked.path_ids.as_ref(), &read.profile.session_from_body, &body)?;
         let tenants = &self.sessions.tenants;
         let credential = Credential::of(&asked.headers, asked.query.as_deref()).map(|c| tenants.fingerprint(&c));
         let tenant = tenants.tenant(credential.as_ref());

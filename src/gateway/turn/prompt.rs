@@ -102,7 +102,13 @@ impl Turns {
         self.pipeline.fire(kind, &event, context).await
     }
 
-    fn place_prompt(&self, read: &Read, identity: &Identity, anchor: Anchor, reports: &[HookReport]) -> (Vec<Entry>, Vec<Cut>) {
+    fn place_prompt(
+        &self,
+        read: &Read,
+        identity: &Identity,
+        anchor: Anchor,
+        reports: &[HookReport],
+    ) -> (Vec<Entry>, Vec<Cut>) {
         let slots = self.slots(&identity.record);
         let scenery = self.scenery(read, identity, &slots);
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
@@ -181,6 +187,9 @@ fn answered(reply: &str) -> What {
 pub(super) fn log_cuts(cuts: &[Cut], limit: usize) {
     for Cut { source, partly } in cuts {
         let what = if *partly { "truncated" } else { "left out" };
-        tracing::warn!(hook = source, "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})");
+        tracing::warn!(
+            hook = source,
+            "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})"
+        );
     }
 }

@@ -2,8 +2,8 @@
 //! that a restart interrupted.
 use super::Turns;
 use super::ending::Ending;
-use super::owner::scope_of;
 use super::occasion::{Occasion, Particulars};
+use super::owner::scope_of;
 use crate::config::EventKind;
 use crate::hooks::FireContext;
 use crate::session::record::SessionKey;
@@ -90,7 +90,8 @@ impl Turns {
         // Its last turn's stop comes first, so that the end sees what it stored.
         self.sessions.barrier.passed(key).await;
         let Ok(Some(record)) = self.sessions.records.get(key).await else { return false };
-        let spoke = reason == IDLE && self.sessions.records.idle_for(key, Timestamp::now()).await < self.config.sessions.idle_end;
+        let spoke = reason == IDLE
+            && self.sessions.records.idle_for(key, Timestamp::now()).await < self.config.sessions.idle_end;
         if record.is_ended() || spoke {
             return false;
         }
@@ -101,7 +102,8 @@ impl Turns {
             &record,
             Particulars { identity: &activation, reason: Some(reason), ..Particulars::default() },
         );
-        let reports = self.pipeline.fire(kind, &event, FireContext { headers: &HeaderMap::new(), deadline: None }).await;
+        let reports =
+            self.pipeline.fire(kind, &event, FireContext { headers: &HeaderMap::new(), deadline: None }).await;
         self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
         tracing::info!(session = key.id, agent = key.agent, reason, "session ended");
         true
