@@ -19,7 +19,7 @@ pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
         _ => Role::Other,
     };
     let mut element = Element::of(role);
-    element.read_body(raw, object.span("content"))?;
+    element.read_body(raw, object.place("content"))?;
     match role {
         Role::Assistant => read_answer(&mut element, &object, raw)?,
         // The old `function` role names the function, it has no id.

@@ -13,8 +13,9 @@ use serde_json::value::RawValue;
 /// What stands after the last chunk.
 const DONE: &[u8] = b"[DONE]";
 
-/// What a call costs of the budget besides its text.
-const CALL_COST: usize = 128;
+/// What a call costs of the budget besides its text: a thousand calls use it up. Each piece looks for its call, so that
+/// their number must have a limit.
+const CALL_COST: usize = 16 << 10;
 
 /// One chunk, or a whole body, whose choices have a `message` where a chunk's have a `delta`.
 #[derive(Deserialize)]

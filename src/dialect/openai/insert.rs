@@ -18,6 +18,8 @@ pub(in crate::dialect) enum Target {
     Part(Span),
     /// An empty list.
     EmptyList(Span),
+    /// A null, which becomes a string.
+    Null(Span),
 }
 
 /// What becomes of a content that is a string.
@@ -48,6 +50,7 @@ pub(in crate::dialect) fn end_of(element: &Element<'_>, raw: &str, base: usize, 
             Some(part) => Target::Part(part.offset(body.start + base)),
             None => Target::EmptyList(body.offset(base)),
         }),
+        Kind::Null => Some(Target::Null(body.offset(base))),
         _ => None,
     }
 }
@@ -150,6 +153,7 @@ impl Insertions {
                     splice.insert(span.end, self.parts_behind(around));
                 }
                 Target::EmptyList(span) => splice.replace(span, self.list(around.all())),
+                Target::Null(span) => splice.replace(span, raw::quote(&joined(around.all()))),
             }
         }
     }

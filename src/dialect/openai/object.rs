@@ -1,5 +1,5 @@
 //! One object of a request, with its members at hand.
-use crate::json::{ScanError, raw};
+use crate::json::{ScanError, Span, raw};
 use std::borrow::Cow;
 
 /// The members of one object. Reading through this type is what refuses duplicate keys.
@@ -20,10 +20,14 @@ impl<'a> Object<'a> {
         self.fields.iter().map(|f| (f.key.as_ref(), slice(self.raw, f.value)))
     }
 
+    /// The span of a value, also of a null.
+    pub(in crate::dialect) fn place(&self, key: &str) -> Option<Span> {
+        self.fields.iter().find(|f| f.key == key).map(|f| f.value)
+    }
+
     /// The span of a value, unless it is null.
-    pub(in crate::dialect) fn span(&self, key: &str) -> Option<crate::json::Span> {
-        let field = self.fields.iter().find(|f| f.key == key)?;
-        (slice(self.raw, field.value) != "null").then_some(field.value)
+    pub(in crate::dialect) fn span(&self, key: &str) -> Option<Span> {
+        self.place(key).filter(|span| slice(self.raw, *span) != "null")
     }
 
     /// A value, unless it is null.
@@ -38,6 +42,6 @@ impl<'a> Object<'a> {
 }
 
 /// The part of `text` that `span` covers; empty if it lies outside.
-pub(in crate::dialect) fn slice(text: &str, span: crate::json::Span) -> &str {
+pub(in crate::dialect) fn slice(text: &str, span: Span) -> &str {
     text.get(span.start..span.end).unwrap_or_default()
 }

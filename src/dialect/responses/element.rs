@@ -46,7 +46,7 @@ pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
 /// Reads an `input` that is a string: it stands for one user message.
 ///
 /// # Errors
-/// None; the signature is that of [`read`].
+/// None: there is no object that could be ambiguous. The result is there because both are a `Read`.
 pub(super) fn read_prompt(raw: &str) -> Result<Element<'_>, ScanError> {
     let mut element = Element::of(Role::User);
     element.read_body(raw, Some(Span::new(0, raw.len())))?;
@@ -61,7 +61,7 @@ fn message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanErr
         _ => Role::Other,
     };
     let mut element = Element::of(role);
-    element.read_body(raw, object.span("content"))?;
+    element.read_body(raw, object.place("content"))?;
     element.commentary = object.text("phase").as_deref() == Some("commentary");
     Ok(element)
 }
@@ -70,7 +70,7 @@ fn message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanErr
 /// body may be encrypted, and nothing can be put into it.
 fn agent_message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
     let mut element = Element::of(Role::User);
-    element.read_body(raw, object.span("content"))?;
+    element.read_body(raw, object.place("content"))?;
     element.attachments.extend(object.span("encrypted_content"));
     element.body = None;
     Ok(element)

@@ -12,6 +12,7 @@ pub(super) struct Output {
     pub(super) closed: Option<Closed>,
 }
 
+/// A complete item.
 #[derive(Debug, Default)]
 pub(super) struct Closed {
     calls: Vec<(Call, Wait)>,
@@ -41,6 +42,12 @@ impl Closed {
             asks_approval: element.asks_approval,
             signed: element.signed,
         }
+    }
+
+    /// What its calls and results take, in bytes.
+    pub(super) fn size(&self) -> usize {
+        let call = |(call, _): &(Call, Wait)| call.id.len() + call.name.len() + call.input.get().len();
+        self.calls.iter().map(call).chain(self.results.iter().map(String::len)).sum()
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What an output item costs of the budget besides its text.
 const ITEM_COST: usize = 256;
@@ -140,7 +141,6 @@ impl Reader {
     fn take(&mut self, event: &Event<'_>) {
         match event.kind.as_ref() {
             "response.output_text.delta" | "response.refusal.delta" => self.delta(event),
-            "response.output_item.added" => drop(self.output(event.output_index)),
             "response.output_item.done" => {
                 if let (Some(index), Some(item)) = (event.output_index, event.item) {
                     self.close(index, item.get());
@@ -167,10 +167,8 @@ impl Reader {
     fn delta(&mut self, event: &Event<'_>) {
         let Some(text) = event.delta.and_then(|d| raw::string(d.get())) else { return };
         let content_index = event.content_index.unwrap_or(0);
-        if !self.output(event.output_index) {
-            return;
-        }
-        let Some(output) = self.outputs.get_mut(&event.output_index.unwrap_or(0)) else { return };
+        let index = event.output_index.unwrap_or(0);
+        let Some(output) = output(&mut self.outputs, &mut self.budget, index) else { return };
         if output.content_index != content_index && !output.text.is_empty() {
             self.budget.push(&mut output.text, "\n");
         }
@@ -178,35 +176,19 @@ impl Reader {
         self.budget.push(&mut output.text, &text);
     }
 
-    /// Makes sure that there is an item at this index; false if the budget is used up.
-    fn output(&mut self, index: Option<u64>) -> bool {
-        let index = index.unwrap_or(0);
-        if !self.outputs.contains_key(&index) {
-            if !self.budget.take(ITEM_COST) {
-                return false;
-            }
-            self.outputs.insert(index, Output::default());
-        }
-        true
-    }
-
     /// The complete item: its text and its calls are what counts.
     fn close(&mut self, index: u64, item: &str) {
-        let Ok(element) = element::read(item) else {
-            self.unreadable = true;
-            return;
-        };
-        if !self.output(Some(index)) || !self.budget.take(item.len()) {
-            self.unreadable = true;
-            return;
-        }
-        let text = element.text();
-        if let Some(output) = self.outputs.get_mut(&index) {
+        let closed = element::read(item).ok().and_then(|element| {
+            let (text, closed) = (element.text(), Closed::of(&element));
+            let output = output(&mut self.outputs, &mut self.budget, index)?;
+            self.budget.take(text.len() + closed.size()).then_some(())?;
             if !text.is_empty() {
                 output.text = text;
             }
-            output.closed = Some(Closed::of(&element));
-        }
+            output.closed = Some(closed);
+            Some(())
+        });
+        self.unreadable |= closed.is_none();
     }
 
     fn identify(&mut self, snapshot: &Snapshot<'_>) {
@@ -242,6 +224,14 @@ impl Reader {
                 self.close(index, item);
             }
         }
+    }
+}
+
+/// The item at this index; `None` if the budget is used up.
+fn output<'o>(outputs: &'o mut BTreeMap<u64, Output>, budget: &mut Budget, index: u64) -> Option<&'o mut Output> {
+    match outputs.entry(index) {
+        Entry::Occupied(known) => Some(known.into_mut()),
+        Entry::Vacant(new) => budget.take(ITEM_COST).then(|| new.insert(Output::default())),
     }
 }
 
