@@ -174,6 +174,10 @@ pub trait AnswerReader: Send {
     fn body(&mut self, body: &[u8]);
     /// Whether the dialect's terminal marker has been seen: what came is the whole answer, even if nothing follows.
     fn is_terminal(&self) -> bool;
+    /// Whether nothing of the answer can follow any more; token counts may, behind a terminal marker.
+    fn is_closed(&self) -> bool {
+        self.is_terminal()
+    }
     /// What was read. Without a terminal marker the answer is cut, unless the dialect has none and what came is whole.
     fn finish(&mut self) -> Answer;
 }

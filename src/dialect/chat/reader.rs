@@ -129,7 +129,12 @@ impl AnswerReader for Reader {
 
     fn is_terminal(&self) -> bool {
         // Each of several choices has its own finish_reason: there only the marker tells.
-        self.done || self.error.is_some() || (self.reason.is_some() && !self.many)
+        self.is_closed() || (self.reason.is_some() && !self.many)
+    }
+
+    /// The chunk with the token counts comes between the finish and the marker.
+    fn is_closed(&self) -> bool {
+        self.done || self.error.is_some()
     }
 
     fn finish(&mut self) -> Answer {

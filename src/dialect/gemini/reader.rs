@@ -61,7 +61,12 @@ impl AnswerReader for Reader {
 
     /// There is no end marker: the finish reason is the nearest thing, though token counts may follow it.
     fn is_terminal(&self) -> bool {
-        self.whole || self.reason.is_some() || self.error.is_some()
+        self.is_closed() || self.reason.is_some()
+    }
+
+    /// There is no end marker: what follows the finish reason still counts.
+    fn is_closed(&self) -> bool {
+        self.whole || self.error.is_some()
     }
 
     fn finish(&mut self) -> Answer {

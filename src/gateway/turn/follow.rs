@@ -267,7 +267,7 @@ impl Tap for TurnTap {
             return;
         }
         self.watch.push(bytes);
-        if self.watch.is_terminal()
+        if self.watch.is_closed()
             && let Some(answer) = self.watch.finish()
         {
             self.complete(&answer);
@@ -325,7 +325,19 @@ impl Tap for TurnTap {
         self.guard.as_mut().and_then(|guard| guard.cut(why))
     }
 
-    fn end(&mut self, _how: End) {}
+    fn end(&mut self, how: End) {
+        // The marker was seen, then the connection was lost or the client left: what was said is whole all the same.
+        if self.follow.settled || !self.watch.is_terminal() {
+            return;
+        }
+        if let Some(answer) = self.watch.finish() {
+            self.complete(&answer);
+        }
+        if how == End::ClientGone {
+            self.storing = None;
+            self.handed_on();
+        }
+    }
 }
 
 impl Drop for TurnTap {

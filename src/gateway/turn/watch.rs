@@ -83,6 +83,11 @@ impl Watch {
         !self.blind && self.reader.is_terminal()
     }
 
+    /// Whether nothing of it can follow.
+    pub(super) fn is_closed(&self) -> bool {
+        !self.blind && self.reader.is_closed()
+    }
+
     /// The answer, when no more bytes come. `None` when something of it was not seen, so that nothing true can be said.
     pub fn finish(&mut self) -> Option<Answer> {
         let reader = &mut self.reader;
