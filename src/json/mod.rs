@@ -11,6 +11,7 @@ pub(crate) mod partial;
 pub mod raw;
 mod scan;
 pub mod splice;
+mod string;
 mod unescape;
 
 pub use array_stream::ArrayFramer;
