@@ -7,6 +7,7 @@
 
 pub mod array_stream;
 pub mod doc;
+mod nesting;
 pub(crate) mod partial;
 pub mod raw;
 mod scan;

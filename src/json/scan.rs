@@ -1,6 +1,7 @@
 //! The one scanner that all reading of JSON goes through: it validates while it skips (RFC 8259), so that nobody can
 //! be made to see another structure than the next reader does. The small steps are inlined by force: a cursor that stays
 //! in a register makes the loop over a value a third faster.
+use super::nesting::{Container, Nesting};
 use super::string::string_end;
 use super::{Kind, ScanError, Span};
 
@@ -86,7 +87,7 @@ impl<'a> Scanner<'a> {
     /// Inside an object: steps over the next key and its colon, or over the end of the object. `first` is true right
     /// behind the opening brace.
     pub(super) fn next_key(&mut self, first: bool) -> Result<Option<Span>, ScanError> {
-        let has_key = self.to_key(first).map_err(|fault| fault.at(self.at))?;
+        let has_key = self.advance_to_key(first).map_err(|fault| fault.at(self.at))?;
         if !has_key {
             return Ok(None);
         }
@@ -98,7 +99,7 @@ impl<'a> Scanner<'a> {
     /// Inside an array: goes to the next element (true), or over the end of the array (false). `first` is true right
     /// behind the opening bracket.
     pub(super) fn next_element(&mut self, first: bool) -> Result<bool, ScanError> {
-        self.to_element(first).map_err(|fault| fault.at(self.at))
+        self.advance_to_element(first).map_err(|fault| fault.at(self.at))
     }
 
     /// Steps over one value; `around` containers are open around it.
@@ -120,8 +121,8 @@ impl<'a> Scanner<'a> {
         let mut first = self.begin(&mut open)?;
         while let Some(container) = open.innermost() {
             let more = match container {
-                Container::Object => self.to_key(first)? && self.key().map(|_| true)?,
-                Container::Array => self.to_element(first)?,
+                Container::Object => self.advance_to_key(first)? && self.key().map(|_| true)?,
+                Container::Array => self.advance_to_element(first)?,
             };
             if more {
                 first = self.begin(&mut open)?;
@@ -154,7 +155,7 @@ impl<'a> Scanner<'a> {
 
     /// Goes to the next key (true), or over the end of the object (false).
     #[inline(always)]
-    fn to_key(&mut self, first: bool) -> Result<bool, Fault> {
+    fn advance_to_key(&mut self, first: bool) -> Result<bool, Fault> {
         self.skip_white();
         if self.eat(b'}') {
             return Ok(false);
@@ -178,7 +179,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline(always)]
-    fn to_element(&mut self, first: bool) -> Result<bool, Fault> {
+    fn advance_to_element(&mut self, first: bool) -> Result<bool, Fault> {
         self.skip_white();
         if self.eat(b']') {
             return Ok(false);
@@ -259,152 +260,5 @@ impl<'a> Scanner<'a> {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Container {
-    Array,
-    Object,
-}
-
-const WORD_BITS: usize = u64::BITS as usize;
-
-/// The open containers, one bit each: hostile nesting costs neither stack nor heap.
-struct Nesting {
-    /// A set bit is an object.
-    objects: [u64; MAX_DEPTH / WORD_BITS],
-    around: usize,
-    depth: usize,
-}
-
-impl Nesting {
-    fn new(around: usize) -> Self {
-        Self { objects: [0; MAX_DEPTH / WORD_BITS], around, depth: 0 }
-    }
-
-    fn push(&mut self, container: Container) -> Result<(), Fault> {
-        if self.around + self.depth >= MAX_DEPTH {
-            return Err(Fault::TooDeep);
-        }
-        let word = self.objects.get_mut(self.depth / WORD_BITS).ok_or(Fault::TooDeep)?;
-        let bit = 1 << (self.depth % WORD_BITS);
-        match container {
-            Container::Object => *word |= bit,
-            Container::Array => *word &= !bit,
-        }
-        self.depth += 1;
-        Ok(())
-    }
-
-    fn pop(&mut self) {
-        self.depth = self.depth.saturating_sub(1);
-    }
-
-    fn innermost(&self) -> Option<Container> {
-        let index = self.depth.checked_sub(1)?;
-        let word = self.objects.get(index / WORD_BITS)?;
-        Some(if (word >> (index % WORD_BITS)) & 1 == 1 { Container::Object } else { Container::Array })
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scan(text: &str) -> Result<(), ScanError> {
-        let mut scanner = Scanner::new(text);
-        scanner.value(0)?;
-        scanner.end()
-    }
-
-    #[test]
-    fn syntax_follows_rfc_8259() {
-        let legal = [
-            "0",
-            "-0",
-            "10",
-            "1.50",
-            "1e9",
-            "-1.0E+22",
-            "1e-0",
-            "true",
-            "false",
-            "null",
-            "\"\"",
-            "[]",
-            "{}",
-            " [ ] ",
-            "{ }",
-            "[1 , 2]",
-            "{\"a\" : [ { } , null ] }",
-            r#""\"\\\/\b\f\n\r\t\u00Ff""#,
-            r#""\ud800""#,
-            "\"\u{7f}\u{e9}\u{1f680}\"",
-            "\n\r\t 1 \n\r\t ",
-        ];
-        for text in legal {
-            assert_eq!(scan(text), Ok(()), "{text}");
-        }
-        let broken = [
-            "",
-            " ",
-            "-",
-            "01",
-            "1.",
-            ".5",
-            "1e",
-            "1e+",
-            "+1",
-            "1 2",
-            "0x1",
-            "tru",
-            "nul",
-            "True",
-            "NaN",
-            "[1,]",
-            "[,1]",
-            "[1 2]",
-            "[",
-            "]",
-            "{",
-            "{\"a\"}",
-            "{\"a\":}",
-            "{\"a\":1,}",
-            "{a:1}",
-            "{1:2}",
-            "{\"a\":1 \"b\":2}",
-            "[1}",
-            "{\"a\":1]",
-            "\"",
-            "\"a",
-            r#""\""#,
-            r#""\x""#,
-            r#""\u12G4""#,
-            r#""\u123""#,
-            "\"\n\"",
-            "\"\u{0}\"",
-            "'a'",
-            "\u{a0}1",
-            "\u{feff}1",
-            "1//c",
-            "{} {}",
-        ];
-        for text in broken {
-            assert!(matches!(scan(text), Err(ScanError::NotJson { .. })), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_error_names_the_byte() {
-        assert_eq!(scan(r#"{"a": x}"#), Err(ScanError::NotJson { at: 6, what: "expected a value" }));
-        assert_eq!(scan("[1] 2"), Err(ScanError::NotJson { at: 4, what: "trailing characters" }));
-    }
-
-    #[test]
-    fn nesting_is_bounded() {
-        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(scan(&nested(MAX_DEPTH)), Ok(()));
-        assert_eq!(scan(&nested(MAX_DEPTH + 1)), Err(ScanError::TooDeep));
-        assert_eq!(scan(&"[".repeat(1 << 20)), Err(ScanError::TooDeep));
-        assert_eq!(scan(&r#"{"a":["#.repeat(1 << 18)), Err(ScanError::TooDeep));
-        assert_eq!(Scanner::new("[[]]").value(MAX_DEPTH - 1), Err(ScanError::TooDeep));
-    }
-}
+mod tests;
