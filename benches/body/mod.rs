@@ -20,20 +20,27 @@ pub(crate) fn agent_body(size: usize) -> String {
         r#"{{"model":"claude-sonnet-4-5","max_tokens":8192,"system":[{{"type":"text","text":"{}"}}],"messages":["#,
         PROSE.repeat(size / 2_000)
     );
-    let mut id = 0;
+    let (mut id, mut seed) = (0, 1);
     while body.len() < size * 9 / 10 {
         if id > 0 {
             body.push(',');
         }
-        let code: String = CODE.iter().cycle().take(turn / 60).copied().collect();
+        let code: String = (0..turn / 60).map(|_| random_line(&mut seed)).collect();
         let prose = PROSE.repeat(1 + turn / 1_000);
-        write!(
+        // Writing to a string does not fail.
+        let _ = write!(
             body,
             r#"{{"role":"user","content":[{{"type":"text","text":"{prose}"}}]}},{{"role":"assistant","content":[{{"type":"tool_use","id":"toolu_{id:020}","name":"read_file","input":{{"path":"src/orbit.rs","offset":{id}}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_{id:020}","content":[{{"type":"text","text":"{code}"}}]}}]}}"#
-        )
-        .expect("writing to a string does not fail");
+        );
         id += 1;
     }
     let tools = vec![TOOL; 1 + size / 10 / TOOL.len()].join(",");
     body + r#"],"tools":["# + &tools + r#"],"stream":true}"#
+}
+
+/// In random order, the same on every run: a branch predictor learns a cycle by heart.
+fn random_line(seed: &mut u64) -> &'static str {
+    // Knuth's MMIX generator; its high bits are the good ones.
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    CODE[(*seed >> 33) as usize % CODE.len()]
 }

@@ -7,10 +7,12 @@
 
 pub mod array_stream;
 pub mod doc;
+mod nesting;
 pub(crate) mod partial;
 pub mod raw;
 mod scan;
 pub mod splice;
+mod string;
 mod unescape;
 
 pub use array_stream::ArrayFramer;

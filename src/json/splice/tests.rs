@@ -1,13 +1,16 @@
 use super::*;
 use proptest::prelude::*;
 
+/// Start, end, new text.
+type Edit = (usize, usize, &'static str);
+
 const BODY: &str = "0123456789";
 
 fn body() -> Bytes {
     Bytes::from_static(BODY.as_bytes())
 }
 
-fn applied(edits: &[(usize, usize, &'static str)]) -> Result<String, SpliceError> {
+fn applied(edits: &[Edit]) -> Result<String, SpliceError> {
     let mut splice = Splice::new();
     for (start, end, text) in edits {
         splice.replace(Span::new(*start, *end), *text);
@@ -19,7 +22,7 @@ fn applied(edits: &[(usize, usize, &'static str)]) -> Result<String, SpliceError
 
 #[test]
 fn edits_are_applied_in_the_order_of_the_body() {
-    let cases: [(&[(usize, usize, &'static str)], &str); 7] = [
+    let cases: [(&[Edit], &str); 7] = [
         (&[], "0123456789"),
         (&[(5, 5, "b"), (0, 0, "a"), (10, 10, "c")], "a01234b56789c"),
         (&[(3, 3, "a"), (3, 3, "b"), (3, 3, "c")], "012abc3456789"),
