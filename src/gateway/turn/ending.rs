@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A stop or fail that has to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Ending {
+pub(super) struct Ending {
     /// Whose.
     pub occasion: Occasion,
     /// How.
@@ -22,7 +22,7 @@ pub struct Ending {
 
 impl Ending {
     /// The event that it fires.
-    pub fn kind(&self) -> EventKind {
+    pub(super) fn kind(&self) -> EventKind {
         if self.reason.is_some() { EventKind::SessionFail } else { EventKind::SessionStop }
     }
 
@@ -32,7 +32,7 @@ impl Ending {
     }
 
     /// Its name in the store.
-    pub fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         let key = &self.occasion.session;
         crate::hooks::event_id(&[&key.tenant.0, &key.id, &key.agent, self.kind().name(), &self.identity()])
     }

@@ -19,7 +19,7 @@ use tokio::sync::OwnedMutexGuard;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Whose request it is.
-pub struct Identity {
+pub(super) struct Identity {
     /// The session.
     pub key: SessionKey,
     /// Its record.
@@ -52,13 +52,13 @@ pub(super) struct Place {
 
 impl Identity {
     /// The nodes that are to be stored so that later requests find this one.
-    pub fn new_nodes(&self) -> Vec<Digest> {
+    pub(super) fn new_nodes(&self) -> Vec<Digest> {
         let known = self.live.state.lock().record.tip == Some(self.chain.end());
         if known { Vec::new() } else { vec![self.chain.end()] }
     }
 
     /// Notes that this request is the newest of its conversation.
-    pub fn set_tip(&self, state: &mut State) {
+    pub(super) fn set_tip(&self, state: &mut State) {
         set_tip(state, self.chain.end());
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Whose turn it is, what was asked, and of whom. Stored with a stop that is not run yet, so that it can run after a
 /// restart.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Occasion {
+pub(super) struct Occasion {
     /// The session.
     pub session: SessionKey,
     /// The parent agent.
@@ -37,7 +37,7 @@ pub struct Occasion {
 
 /// How a turn ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TurnEnd {
+pub(super) struct TurnEnd {
     /// Stable over retries.
     pub id: String,
     /// The last answer's id.
@@ -56,7 +56,7 @@ pub struct TurnEnd {
 
 impl TurnEnd {
     /// From the last answer of the turn; the caller adds what was said before it.
-    pub fn of(id: &str, answer: &Answer) -> Self {
+    pub(super) fn of(id: &str, answer: &Answer) -> Self {
         Self {
             id: id.to_owned(),
             message_id: answer.id.clone(),
@@ -86,7 +86,7 @@ impl TurnEnd {
 
 /// What an event says beside its [`Occasion`].
 #[derive(Debug, Default)]
-pub struct Particulars<'a> {
+pub(super) struct Particulars<'a> {
     /// What makes it this event and no other: the turn's id, the activation.
     pub identity: &'a str,
     /// The request in neutral words, if a hook wants it.
@@ -99,7 +99,7 @@ pub struct Particulars<'a> {
 
 impl Occasion {
     /// Of a session that ends: what its record tells of its last turn.
-    pub fn of_record(record: &SessionRecord) -> Self {
+    pub(super) fn of_record(record: &SessionRecord) -> Self {
         // A record without a model is one that no turn was begun in.
         let nothing = || ModelSeen {
             requested: String::new(),
@@ -122,7 +122,7 @@ impl Occasion {
     }
 
     /// The event for the hooks that listen to `kind`; `record` tells what the slots hold now.
-    pub fn event(&self, kind: EventKind, record: &SessionRecord, particulars: Particulars<'_>) -> Event {
+    pub(super) fn event(&self, kind: EventKind, record: &SessionRecord, particulars: Particulars<'_>) -> Event {
         let key = &self.session;
         Event {
             v: VERSION,

@@ -34,7 +34,7 @@ pub(super) struct Owner {
 
 impl Owner {
     /// Whether a conversation of `key` can be this request's.
-    pub fn may_be(&self, key: &SessionKey) -> bool {
+    pub(super) fn may_be(&self, key: &SessionKey) -> bool {
         match &self.name {
             Name::Key(named) => named == key,
             Name::History(tenant) => *tenant == key.tenant,
@@ -42,7 +42,7 @@ impl Owner {
     }
 
     /// Whether only the history tells the session.
-    pub fn is_nameless(&self) -> bool {
+    pub(super) fn is_nameless(&self) -> bool {
         matches!(self.name, Name::History(_))
     }
 }

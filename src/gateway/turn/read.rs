@@ -32,7 +32,7 @@ pub struct Asked {
 }
 
 /// A request that was read.
-pub struct Read {
+pub(super) struct Read {
     /// As handed over.
     pub asked: Asked,
     /// Its body.
@@ -49,22 +49,22 @@ pub struct Read {
 
 impl Read {
     /// What the path names.
-    pub fn endpoint(&self) -> &Endpoint {
+    pub(super) fn endpoint(&self) -> &Endpoint {
         &self.asked.endpoint
     }
 
     /// The dialect's code.
-    pub fn dialect(&self) -> &'static dyn Dialect {
+    pub(super) fn dialect(&self) -> &'static dyn Dialect {
         dialect::of(self.asked.endpoint.dialect)
     }
 
     /// Whether it belongs to a turn of the user's.
-    pub fn is_turn(&self) -> bool {
+    pub(super) fn is_turn(&self) -> bool {
         self.kind == RequestKind::Turn
     }
 
     /// What a profile is told of it.
-    pub fn facts(&self) -> RequestFacts<'_> {
+    pub(super) fn facts(&self) -> RequestFacts<'_> {
         let view = &self.view;
         RequestFacts {
             headers: &self.asked.headers,

@@ -12,7 +12,7 @@ const MAX_BODY: usize = 32 << 20;
 const DECODE_STEP: usize = 1024;
 
 /// Watches one answer.
-pub struct Watch {
+pub(super) struct Watch {
     decoder: Option<Decoder>,
     source: Source,
     reader: Box<dyn AnswerReader>,
@@ -29,7 +29,7 @@ enum Source {
 impl Watch {
     /// For an answer of this `form`; `encoding` is the response's content-encoding. `None` when the encoding is one that
     /// can't be decoded: nothing is then known of the answer.
-    pub fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
+    pub(super) fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
         let decoder = match encoding.map(str::trim) {
             None | Some("" | "identity") => None,
             Some(name) => Some(Decoder::new(name)?),
@@ -43,7 +43,7 @@ impl Watch {
     }
 
     /// The next bytes as they came.
-    pub fn push(&mut self, chunk: &[u8]) {
+    pub(super) fn push(&mut self, chunk: &[u8]) {
         let Some(mut decoder) = self.decoder.take() else { return self.plain(chunk) };
         for step in chunk.chunks(DECODE_STEP) {
             match decoder.push(step) {
@@ -79,7 +79,7 @@ impl Watch {
     }
 
     /// Whether all of the answer has been seen.
-    pub fn is_terminal(&self) -> bool {
+    pub(super) fn is_terminal(&self) -> bool {
         !self.blind && self.reader.is_terminal()
     }
 
@@ -89,7 +89,7 @@ impl Watch {
     }
 
     /// The answer, when no more bytes come. `None` when something of it was not seen, so that nothing true can be said.
-    pub fn finish(&mut self) -> Option<Answer> {
+    pub(super) fn finish(&mut self) -> Option<Answer> {
         let reader = &mut self.reader;
         match &mut self.source {
             Source::Sse(framer) => framer.finish(|frame| reader.event(frame.event, &frame.data)),
