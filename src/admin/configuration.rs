@@ -32,7 +32,7 @@ pub(super) struct Active {
 #[utoipa::path(get, path = "/v1/config", tag = "gateway", responses(
     (status = 200, body = Active),
     (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn show(State(admin): State<Arc<Admin>>) -> Json<Active> {
+pub(super) async fn show_config(State(admin): State<Arc<Admin>>) -> Json<Active> {
     Json(Active {
         version: FIRST_VERSION,
         loaded_at: admin.loaded_at,

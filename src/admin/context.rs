@@ -29,7 +29,7 @@ pub(super) struct NewContext {
     request_body = NewContext, responses(
         (status = 200, body = Session),
         (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn set(
+pub(super) async fn set_context(
     State(admin): State<Arc<Admin>>,
     AgentSlot { key, slot }: AgentSlot,
     body: Result<Json<NewContext>, JsonRejection>,
@@ -54,7 +54,7 @@ pub(super) async fn set(
     params(SlotPath, Owner), responses(
         (status = 204),
         (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn clear(
+pub(super) async fn clear_context(
     State(admin): State<Arc<Admin>>,
     AgentSlot { key, slot }: AgentSlot,
 ) -> Result<StatusCode, ApiError> {

@@ -44,13 +44,13 @@ fn open() -> OpenApiRouter<Arc<Admin>> {
 fn protected() -> OpenApiRouter<Arc<Admin>> {
     OpenApiRouter::default()
         .routes(routes!(probes::metrics))
-        .routes(routes!(description))
-        .routes(routes!(configuration::show))
-        .routes(routes!(sessions::list))
-        .routes(routes!(sessions::show))
-        .routes(routes!(sessions::show_agent, sessions::delete))
-        .routes(routes!(sessions::end))
-        .routes(routes!(context::set, context::clear))
+        .routes(routes!(describe))
+        .routes(routes!(configuration::show_config))
+        .routes(routes!(sessions::list_sessions))
+        .routes(routes!(sessions::show_session))
+        .routes(routes!(sessions::show_agent, sessions::delete_agent))
+        .routes(routes!(sessions::end_agent))
+        .routes(routes!(context::set_context, context::clear_context))
 }
 
 /// The admin API. The guards stand in the order in which a request meets them, from the bottom up.
@@ -61,7 +61,7 @@ pub(super) fn service(admin: Arc<Admin>) -> Router {
         .layer(from_fn_with_state(admin.clone(), guard::to_the_end))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn(guard::json))
-        // Also ahead of paths that don't exist: which ones do is nobody's business without the token.
+        // Around the fallbacks too: without the token a path that does not exist is refused like one that does.
         .layer(from_fn_with_state(admin.clone(), guard::authorized));
     Router::from(open())
         .method_not_allowed_fallback(no_method)
@@ -75,7 +75,7 @@ pub(super) fn service(admin: Arc<Admin>) -> Router {
 #[utoipa::path(get, path = "/openapi.json", tag = "gateway", responses(
     (status = 200, description = "OpenAPI 3.1", content_type = "application/json"),
     (status = "default", description = "Why not", body = ErrorBody)))]
-async fn description() -> Json<openapi::OpenApi> {
+async fn describe() -> Json<openapi::OpenApi> {
     let described = OpenApiRouter::<Arc<Admin>>::with_openapi(Description::openapi());
     Json(described.merge(open()).merge(protected()).into_openapi())
 }

@@ -34,7 +34,7 @@ pub(super) struct Part {
 #[utoipa::path(get, path = "/v1/sessions", tag = "sessions", params(Part), responses(
     (status = 200, body = Page),
     (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn list(
+pub(super) async fn list_sessions(
     State(admin): State<Arc<Admin>>,
     part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Json<Page>, ApiError> {
@@ -52,7 +52,10 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/v1/sessions/{id}", tag = "sessions", params(SessionPath, Owner), responses(
     (status = 200, body = Page),
     (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn show(State(admin): State<Arc<Admin>>, Agents(keys): Agents) -> Result<Json<Page>, ApiError> {
+pub(super) async fn show_session(
+    State(admin): State<Arc<Admin>>,
+    Agents(keys): Agents,
+) -> Result<Json<Page>, ApiError> {
     let mut items = Vec::with_capacity(keys.len());
     for key in keys {
         // Deleted since it was found.
@@ -74,7 +77,7 @@ pub(super) async fn show_agent(State(admin): State<Arc<Admin>>, Agent(key): Agen
 #[utoipa::path(delete, path = "/v1/sessions/{id}/agents/{agent}", tag = "sessions", params(AgentPath, Owner), responses(
     (status = 204),
     (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn delete(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<StatusCode, ApiError> {
+pub(super) async fn delete_agent(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<StatusCode, ApiError> {
     if admin.turns.delete_session(&key).await { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::NotDeleted) }
 }
 
@@ -82,7 +85,7 @@ pub(super) async fn delete(State(admin): State<Arc<Admin>>, Agent(key): Agent) -
 #[utoipa::path(post, path = "/v1/sessions/{id}/agents/{agent}/end", tag = "sessions", params(AgentPath, Owner), responses(
     (status = 200, body = Session),
     (status = "default", description = "Why not", body = ErrorBody)))]
-pub(super) async fn end(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<Json<Session>, ApiError> {
+pub(super) async fn end_agent(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<Json<Session>, ApiError> {
     admin.turns.end_session(&key, REASON).await;
     shown(&admin, &key).await
 }

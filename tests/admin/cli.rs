@@ -1,6 +1,8 @@
 //! `hookgate sessions` against a gateway that runs.
 use crate::rig::{QUIET, Rig};
 use crate::support::config::ADMIN_TOKEN;
+use hookgate::config::Store;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;
 
 async fn sessions(rig: &Rig, arguments: &[&str]) -> Output {
@@ -41,6 +43,25 @@ async fn sessions_are_listed_shown_cleared_and_ended() {
     assert_eq!(said(&rig, &["end", "a/b c"]).await, "ended a/b c main\n");
     let json: serde_json::Value = serde_json::from_str(&said(&rig, &["show", "a/b c", "--json"]).await).unwrap();
     assert!(json["items"][0]["ended_at"].is_string());
+}
+
+#[tokio::test]
+async fn the_token_that_the_gateway_made_is_found_by_those_who_may_read_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::with(QUIET, |config| {
+        config.admin.token = None;
+        config.store = Store::Sled { path: folder.path().join("data") };
+    });
+    let rig = rig.await;
+    let file = folder.path().join("data/admin.token");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    std::fs::write(folder.path().join("hookgate.yaml"), "store: { path: ./data }").unwrap();
+    let url = format!("http://{}", rig.gateway.admin_addr());
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_hookgate"));
+    command.args(["sessions", "list", "--json", "--config", "hookgate.yaml", "--admin", &url]);
+    let output = command.current_dir(folder.path()).env_clear().output().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "[]\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[tokio::test]

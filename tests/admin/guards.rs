@@ -113,6 +113,7 @@ async fn the_description_names_every_route_and_only_those() {
     let rig = Rig::start(QUIET).await;
     let (_, description) = rig.admin("GET", "/openapi.json", "").await;
     let mut routes = Vec::new();
+    let mut operations = BTreeSet::new();
     for (path, item) in description["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let target = ["{id}", "{agent}", "{slot}"].iter().fold(path.clone(), |path, name| path.replace(name, "x"));
@@ -122,6 +123,7 @@ async fn the_description_names_every_route_and_only_those() {
             let (status, refusal) = rig.refused(&method, &target, "").await;
             assert!(status != 405 && refusal != "no_route", "{method} {path}: {status} {refusal}");
             assert!(operation["summary"].is_string() && operation["responses"].is_object(), "{method} {path}");
+            assert!(operations.insert(operation["operationId"].to_string()), "{path}: the name is taken");
             routes.push(format!("{method} {path}"));
         }
     }

@@ -15,8 +15,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// With what the file says, beyond the listeners and the upstreams.
+    /// With what the file says, but for listeners, upstreams and the store.
     pub(crate) async fn start(file: &str) -> Self {
+        Self::with(file, |_| {}).await
+    }
+
+    /// The same with a change.
+    pub(crate) async fn with(file: &str, change: impl FnOnce(&mut Config)) -> Self {
         let message = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-haiku-4-5",
             "content": [{"type": "text", "text": "Hello."}], "stop_reason": "end_turn", "stop_sequence": null,
             "usage": {"input_tokens": 1, "output_tokens": 1}});
@@ -24,8 +29,9 @@ impl Rig {
         let provider = Provider::always(answer).await;
         let written = config::parse(file, Source::BuiltIn, &|_| None).unwrap().config;
         let ours = for_provider(provider.addr());
-        let config =
+        let mut config =
             Config { listen: ours.listen, admin: ours.admin, upstreams: ours.upstreams, store: ours.store, ..written };
+        change(&mut config);
         Self { provider, gateway: gateway_with(config).await }
     }
 
