@@ -1,5 +1,6 @@
 //! The only place that sees every room: puts them together, starts and drains.
 use crate::admin::Admin;
+use crate::admin::token::Token;
 use crate::config::{self, Config};
 use crate::gateway::server::{Shutdown, serve as serve_http};
 use crate::gateway::turn::{Sweeper, Turns};
@@ -9,6 +10,7 @@ use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
+use jiff::Timestamp;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
@@ -54,6 +56,9 @@ pub enum AppError {
     /// A hook.
     #[error(transparent)]
     Hooks(#[from] HooksError),
+    /// The system's randomness.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
     /// The signal handlers.
     #[error("can't handle signals: {0}")]
     Signals(io::Error),
@@ -76,12 +81,11 @@ struct Listening {
 }
 
 impl Listening {
-    async fn start(addr: SocketAddr, app: axum::Router, connections: usize) -> Result<Self, AppError> {
-        let (listener, addr) = listen(addr).await?;
+    fn start((listener, addr): (TcpListener, SocketAddr), app: axum::Router, connections: usize) -> Self {
         let shutdown = Shutdown::default();
         let tasks = TaskTracker::new();
         tasks.spawn(serve_http(listener, app, connections, shutdown.clone()));
-        Ok(Self { addr, shutdown, tasks })
+        Self { addr, shutdown, tasks }
     }
 
     /// Waits at most `grace` for what is in flight, then breaks it off.
@@ -132,10 +136,19 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
     let gateway = Gateway::new(&config, turns.clone())?;
     let ready = Arc::new(AtomicBool::new(true));
     let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
-    let gateway = Listening::start(config.listen, gateway.into_service(), connections).await?;
+    let gateway = Listening::start(listen(config.listen).await?, gateway.into_service(), connections);
 
-    let admin = Admin { ready: Arc::clone(&ready), metrics: exporter.clone() };
-    let admin = Listening::start(config.admin.listen, admin.into_service(), ADMIN_CONNECTIONS).await?;
+    let listener = listen(config.admin.listen).await?;
+    let admin = Admin {
+        addr: listener.1,
+        token: Token::obtain(&config)?,
+        ready: Arc::clone(&ready),
+        metrics: exporter.clone(),
+        turns: turns.clone(),
+        loaded_at: Timestamp::now(),
+        config,
+    };
+    let admin = Listening::start(listener, admin.into_service(), ADMIN_CONNECTIONS);
     admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
     admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
     admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(flush(turns.clone())));

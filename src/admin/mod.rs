@@ -1,36 +1,55 @@
-//! The admin listener.
+//! The admin listener: probes, metrics, and what operators see and change of sessions (CONTRACT section 6).
+//!
+//! ```text
+//! hosts    addressed as this listener, from no foreign web page
+//! guard    token ─► JSON or no body ─► runs to its end
+//! select   which session the path and ?tenant= mean
+//! routes   probes, sessions, context, configuration, each with its description for /openapi.json
+//! error    the one place where an error gets a status
+//! ```
+mod configuration;
+mod context;
+mod error;
+mod guard;
+mod hosts;
+mod probes;
+mod routes;
+mod select;
+mod sessions;
+pub mod token;
+mod view;
+
+use crate::config::Config;
+use crate::gateway::turn::Turns;
 use crate::telemetry::metrics::Exporter;
 use axum::Router;
-use axum::extract::State;
-use axum::routing::get;
-use http::StatusCode;
+use jiff::Timestamp;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+use token::Token;
 
-/// What the admin listener shows.
-#[derive(Debug, Clone)]
+/// What the admin listener shows and changes.
 pub struct Admin {
-    /// Whether new requests are welcome.
+    /// The address that the listener is bound to.
+    pub addr: SocketAddr,
+    /// What requests have to bring.
+    pub token: Token,
+    /// Whether new requests are welcome at the gateway.
     pub ready: Arc<AtomicBool>,
     /// The metrics.
     pub metrics: Exporter,
+    /// The sessions, and how they end.
+    pub turns: Arc<Turns>,
+    /// The configuration in effect.
+    pub config: Arc<Config>,
+    /// Since when it is in effect.
+    pub loaded_at: Timestamp,
 }
 
 impl Admin {
-    /// The admin listener's routes.
+    /// The admin listener as a service.
     pub fn into_service(self) -> Router {
-        Router::new()
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(readyz))
-            .route("/metrics", get(|State(admin): State<Self>| async move { admin.metrics.render() }))
-            .with_state(self)
-    }
-}
-
-async fn readyz(State(admin): State<Admin>) -> (StatusCode, &'static str) {
-    if admin.ready.load(Ordering::Relaxed) {
-        (StatusCode::OK, "ready\n")
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "draining\n")
+        routes::service(Arc::new(self))
     }
 }

@@ -1,6 +1,7 @@
 //! A client of the admin API of a running gateway (CONTRACT section 6).
 use super::ConfigFile;
-use crate::config::{self, Config, Problems, Store};
+use crate::admin::token;
+use crate::config::{self, Problems};
 use clap::Args;
 use reqwest::{Client, Method, Url};
 use serde_json::Value;
@@ -9,9 +10,6 @@ use std::time::Duration;
 
 /// The variable that may hold the token, as in the configuration's example.
 const TOKEN_VARIABLE: &str = "HOOKGATE_ADMIN_TOKEN";
-
-/// The file in the store's folder that holds a token which the gateway made itself.
-const TOKEN_FILE: &str = "admin.token";
 
 /// The admin API answers from memory; what takes longer hangs. Ending a session waits for its hooks, whose own deadline
 /// is below this.
@@ -63,6 +61,9 @@ pub(super) enum AdminError {
         /// What was asked.
         url: Url,
     },
+    /// An id that no URL can name: URL libraries resolve such segments, in any spelling, before they ask.
+    #[error("{0:?} can't be part of a URL")]
+    Unnameable(String),
     /// A URL that can't be extended.
     #[error("{0}: not the URL of an admin listener, write one such as http://127.0.0.1:8788")]
     BadUrl(String),
@@ -85,17 +86,9 @@ impl Target {
         }
         let config = config::load(self.file.config.as_deref(), &config::process_env)?.config;
         let base = self.admin.clone().map_or_else(|| listener_url(config.admin.listen), Ok)?;
-        let token = given.or_else(|| stored_token(&config)).ok_or(AdminError::NoToken)?;
+        let token = given.or_else(|| token::stored(&config)).ok_or(AdminError::NoToken)?;
         AdminClient::new(base, token)
     }
-}
-
-fn stored_token(config: &Config) -> Option<String> {
-    if let Some(token) = &config.admin.token {
-        return Some(token.0.clone());
-    }
-    let Store::Sled { path } = &config.store else { return None };
-    std::fs::read_to_string(path.join(TOKEN_FILE)).ok().map(|token| token.trim().to_owned())
 }
 
 /// A listener on every address is reached on the loopback one.
@@ -121,6 +114,9 @@ impl AdminClient {
 
     /// Asks for `path`, whose segments are encoded here. An empty answer is `null`.
     pub(super) async fn ask(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> Result<Value, AdminError> {
+        if let Some(segment) = path.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
+            return Err(AdminError::Unnameable((*segment).to_owned()));
+        }
         let mut url = self.base.clone();
         url.path_segments_mut().map_err(|()| AdminError::BadUrl(self.base.to_string()))?.pop_if_empty().extend(path);
         if !query.is_empty() {

@@ -2,8 +2,10 @@
 use super::admin_client::{AdminClient, AdminError, Target};
 use super::{CliError, print};
 use clap::{Args, Subcommand};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::Value;
+use std::cmp::Reverse;
 use std::process::ExitCode;
 
 /// The columns of `list`, by the names in the API.
@@ -87,7 +89,8 @@ impl Sessions {
     async fn ask(&self, client: &AdminClient) -> Result<(), CliError> {
         match &self.command {
             Command::List => {
-                let all = list(client).await?;
+                let mut all = list(client).await?;
+                all.sort_by_key(|record| Reverse(last_active(record)));
                 self.show(&Value::from(all.clone()), &table(&all))
             }
             Command::Show(session) => {
@@ -100,7 +103,11 @@ impl Sessions {
             }
             Command::Clear { agent, slot } => {
                 let cleared = clear(client, agent, slot.as_deref()).await?;
-                self.show(&Value::from(cleared.clone()), &format!("cleared {}", cleared.join(", ")))
+                let text = match cleared.as_slice() {
+                    [] => "nothing to clear".to_owned(),
+                    slots => format!("cleared {}", slots.join(", ")),
+                };
+                self.show(&Value::from(cleared), &text)
             }
         }
     }
@@ -113,6 +120,10 @@ impl Sessions {
         }
         Ok(())
     }
+}
+
+fn last_active(record: &Value) -> Option<Timestamp> {
+    record.get("last_active")?.as_str()?.parse().ok()
 }
 
 /// Follows the pages; a cursor that comes again ends it.

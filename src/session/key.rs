@@ -211,7 +211,7 @@ fn child<'a>(value: &'a str, token: &str) -> Option<&'a str> {
 }
 
 /// An id as it is kept: itself, or its hash if it is long; `None` if it is no id.
-fn checked(id: &[u8]) -> Option<String> {
+pub fn checked(id: &[u8]) -> Option<String> {
     let is_printable = |byte: &u8| (b' '..=b'~').contains(byte);
     if id.is_empty() || id.trim_ascii().len() != id.len() || !id.iter().all(is_printable) {
         return None;

@@ -1,6 +1,6 @@
 //! Clients that leave, and the gateway that stops.
 use crate::support::provider::event_stream;
-use crate::support::{Client, Gate, PATIENCE, Provider, Step, gateway, soon};
+use crate::support::{Client, Gate, PATIENCE, Provider, Step, config, gateway, soon};
 use std::time::{Duration, Instant};
 
 /// How soon an upstream must notice that nobody listens any more.
@@ -85,7 +85,8 @@ async fn health_readiness_and_metrics_are_on_the_admin_listener() {
     let mut client = Client::connect(gateway.admin_addr()).await;
     assert_eq!(client.request("GET", "/healthz", "", "").await.status(), 200);
     assert_eq!(client.request("GET", "/readyz", "", "").await.text(), "ready\n");
+    let admin = format!("authorization: Bearer {}\r\n", config::ADMIN_TOKEN);
     Client::connect(gateway.addr()).await.request("GET", "/nowhere", "", "").await;
-    let metrics = client.request("GET", "/metrics", "", "").await.text();
+    let metrics = client.request("GET", "/metrics", &admin, "").await.text();
     assert!(metrics.contains("hookgate_errors_total{code=\"no_route\"}"), "{metrics}");
 }

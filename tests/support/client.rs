@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 /// One connection.
 pub struct Client {
     stream: BufReader<TcpStream>,
+    addr: SocketAddr,
 }
 
 /// A whole answer, or what there was of it.
@@ -39,7 +40,7 @@ impl Client {
     pub async fn connect(addr: SocketAddr) -> Self {
         let stream = TcpStream::connect(addr).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Self { stream: BufReader::new(stream) }
+        Self { stream: BufReader::new(stream), addr }
     }
 
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
@@ -55,7 +56,8 @@ impl Client {
     pub async fn request(&mut self, method: &str, target: &str, headers: &str, body: impl AsRef<[u8]>) -> Answer {
         let body = body.as_ref();
         let length = if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
-        let head = format!("{method} {target} HTTP/1.1\r\nhost: gateway\r\n{headers}{length}\r\n");
+        let host = self.addr;
+        let head = format!("{method} {target} HTTP/1.1\r\nhost: {host}\r\n{headers}{length}\r\n");
         self.send([head.as_bytes(), body].concat()).await;
         self.answer(method).await
     }

@@ -1,10 +1,13 @@
 //! Configurations for tests: the defaults of the contract, on free ports, in memory.
 use hookgate::config::{
-    Admin, Config, Injection, Isolation, Layout, Lifecycle, Limits, Provider, Retain, Sessions, Store, Upstream,
-    WithoutId,
+    Admin, Config, Injection, Isolation, Layout, Lifecycle, Limits, Provider, Retain, Secret, Sessions, Store,
+    Upstream, WithoutId,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// The admin token of all gateways in tests.
+pub const ADMIN_TOKEN: &str = "admin-token-of-a-test";
 
 /// One upstream at this address.
 pub fn upstream(name: &str, provider: Provider, addr: SocketAddr) -> Upstream {
@@ -26,7 +29,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
     let free: SocketAddr = ([127, 0, 0, 1], 0).into();
     Config {
         listen: free,
-        admin: Admin { listen: free, token: None },
+        admin: Admin { listen: free, token: Some(Secret(ADMIN_TOKEN.into())) },
         upstreams: vec![
             upstream("anthropic", Provider::Anthropic, addr),
             upstream("openai", Provider::OpenAi, addr),

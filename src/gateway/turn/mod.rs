@@ -141,6 +141,17 @@ impl Turns {
         }
     }
 
+    /// Runs `work` to its end even when nobody waits for it any more; a drain does.
+    ///
+    /// # Errors
+    /// When it panicked.
+    pub async fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, tokio::task::JoinError> {
+        self.tasks.spawn(work).await
+    }
+
     fn reply(&self, read: &read::Read, key: &SessionKey, text: String) -> Prepared {
         let dialect = dialect::of(read.endpoint().dialect);
         let reply = Reply {

@@ -109,13 +109,15 @@ impl Turns {
         true
     }
 
-    /// Deletes a session with all that belongs to it.
-    pub async fn delete_session(&self, key: &SessionKey) {
+    /// Deletes a session with all that belongs to it; false when the store failed, which is logged.
+    pub async fn delete_session(&self, key: &SessionKey) -> bool {
         if let Err(error) = self.sessions.conversations.forget(key).await {
             self.sessions.records.report(&error);
         }
-        if let Err(error) = self.sessions.records.delete(key).await {
+        let deleted = self.sessions.records.delete(key).await;
+        if let Err(error) = &deleted {
             tracing::error!(session = %key, %error, "a session can't be deleted");
         }
+        deleted.is_ok()
     }
 }

@@ -87,16 +87,30 @@ impl Records {
         }
     }
 
+    /// The record of `key` with the time of its last request, which may not be written down yet.
+    ///
+    /// # Errors
+    /// As [`Records::get`].
+    pub async fn latest(&self, key: &SessionKey) -> Result<Option<Arc<SessionRecord>>, SessionError> {
+        let record = self.get(key).await?;
+        Ok(self.remembered(key).await.or(record))
+    }
+
     /// The record of a pair, as far as memory knows more with that.
     async fn live(&self, (key, bytes): &Pair) -> Option<Arc<SessionRecord>> {
         let key = keys::session_of(key)?;
-        if let Some(entry) = self.cache.get(&key).await
-            && let Some(record) = entry.current()
-        {
-            let last_active = entry.last_active().max(record.last_active);
-            return Some(Arc::new(SessionRecord { last_active, ..(*record).clone() }));
+        if let Some(record) = self.remembered(&key).await {
+            return Some(record);
         }
         decode(&key, bytes).inspect_err(|error| tracing::warn!(%error, "left out of a listing")).ok().map(Arc::new)
+    }
+
+    /// What memory knows.
+    async fn remembered(&self, key: &SessionKey) -> Option<Arc<SessionRecord>> {
+        let entry = self.cache.get(key).await?;
+        let record = entry.current()?;
+        let last_active = entry.last_active().max(record.last_active);
+        Some(Arc::new(SessionRecord { last_active, ..(*record).clone() }))
     }
 }
 

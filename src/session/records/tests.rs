@@ -169,6 +169,16 @@ async fn the_last_request_survives_after_a_flush() {
 }
 
 #[tokio::test]
+async fn the_last_request_is_known_before_it_is_written() {
+    let (_, records) = flaky();
+    records.open(&key("s"), opening(1)).await.unwrap();
+    records.touch(&key("s"), at(500)).await;
+    assert_eq!(records.latest(&key("s")).await.unwrap().unwrap().last_active, at(500));
+    assert_eq!(records.list(None, 9).await.unwrap().items[0].last_active, at(500));
+    assert_eq!(records.latest(&key("gone")).await, Ok(None));
+}
+
+#[tokio::test]
 async fn idle_sessions_end_and_ended_ones_expire() {
     const IDLE: Duration = Duration::from_secs(100);
     const RETAIN: Duration = Duration::from_secs(1000);

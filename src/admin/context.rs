@@ -1,0 +1,70 @@
+//! Persistent context, set and cleared by hand: what the model sees from the session's next request on.
+use super::Admin;
+use super::error::{ApiError, ErrorBody};
+use super::select::{AgentSlot, Owner, SlotPath};
+use super::sessions::shown;
+use super::view::Session;
+use axum::Json;
+use axum::extract::State;
+use axum::extract::rejection::JsonRejection;
+use http::StatusCode;
+use jiff::Timestamp;
+use serde::Deserialize;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+/// Who set a slot's text, beside hooks.
+const BY: &str = "admin";
+
+/// What a slot is to hold.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewContext {
+    /// At most `limits.outcome_text` bytes.
+    text: String,
+}
+
+/// Set what a slot holds. The session as it is afterwards
+#[utoipa::path(put, path = "/v1/sessions/{id}/agents/{agent}/context/{slot}", tag = "context", params(SlotPath, Owner),
+    request_body = NewContext, responses(
+        (status = 200, body = Session),
+        (status = "default", description = "Why not", body = ErrorBody)))]
+pub(super) async fn set_context(
+    State(admin): State<Arc<Admin>>,
+    AgentSlot { key, slot }: AgentSlot,
+    body: Result<Json<NewContext>, JsonRejection>,
+) -> Result<Json<Session>, ApiError> {
+    let Json(NewContext { text }) = body?;
+    let limit = admin.config.limits.outcome_text;
+    let now = Timestamp::now();
+    let mut set = Ok(false);
+    let records = &admin.turns.sessions().records;
+    records
+        .update(&key, |record| {
+            set = record.set_slot(&slot, &text, BY, now, limit);
+            set == Ok(true)
+        })
+        .await?;
+    set?;
+    shown(&admin, &key).await
+}
+
+/// Empty a slot
+#[utoipa::path(delete, path = "/v1/sessions/{id}/agents/{agent}/context/{slot}", tag = "context",
+    params(SlotPath, Owner), responses(
+        (status = 204),
+        (status = "default", description = "Why not", body = ErrorBody)))]
+pub(super) async fn clear_context(
+    State(admin): State<Arc<Admin>>,
+    AgentSlot { key, slot }: AgentSlot,
+) -> Result<StatusCode, ApiError> {
+    let mut was_set = false;
+    let records = &admin.turns.sessions().records;
+    records
+        .update(&key, |record| {
+            was_set = record.clear_slot(&slot);
+            was_set
+        })
+        .await?;
+    if was_set { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::NoSlot) }
+}

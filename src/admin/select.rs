@@ -1,0 +1,123 @@
+//! Which session a path and `?tenant=` mean. Ids in paths are percent-decoded, and may be anything.
+use super::Admin;
+use super::error::ApiError;
+use crate::session::key;
+use crate::session::record::{SessionKey, Tenant};
+use axum::RequestPartsExt;
+use axum::extract::{FromRequestParts, Path, Query};
+use http::request::Parts;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use utoipa::IntoParams;
+
+/// Longest name of a slot in characters.
+const MAX_SLOT_NAME: usize = 256;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct SessionPath {
+    /// The session's id.
+    id: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct AgentPath {
+    /// The session's id.
+    id: String,
+    /// The agent; `main` for the first.
+    agent: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct SlotPath {
+    /// The session's id.
+    id: String,
+    /// The agent; `main` for the first.
+    agent: String,
+    /// The slot of persistent context.
+    slot: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Owner {
+    /// Whose session; may be left out while only one tenant has a session of this id.
+    tenant: Option<String>,
+}
+
+/// All agents of one session: at least one.
+pub(super) struct Agents(pub(super) Vec<SessionKey>);
+
+/// One agent, which exists.
+pub(super) struct Agent(pub(super) SessionKey);
+
+/// A slot of one agent, which exists; the slot may be empty.
+pub(super) struct AgentSlot {
+    pub(super) key: SessionKey,
+    pub(super) slot: String,
+}
+
+impl FromRequestParts<Arc<Admin>> for Agents {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, ApiError> {
+        let Path(SessionPath { id }) = parts.extract().await?;
+        let Query(Owner { tenant }) = parts.extract().await?;
+        agents(admin, &checked(&id, "session")?, tenant).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Admin>> for Agent {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, ApiError> {
+        let Path(AgentPath { id, agent }) = parts.extract().await?;
+        let Query(Owner { tenant }) = parts.extract().await?;
+        one(admin, &id, &agent, tenant).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Admin>> for AgentSlot {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, ApiError> {
+        let Path(SlotPath { id, agent, slot }) = parts.extract().await?;
+        let Query(Owner { tenant }) = parts.extract().await?;
+        if slot.chars().any(char::is_control) || slot.chars().count() > MAX_SLOT_NAME {
+            return Err(ApiError::InvalidId("slot"));
+        }
+        Ok(Self { key: one(admin, &id, &agent, tenant).await?, slot })
+    }
+}
+
+async fn one(admin: &Admin, id: &str, agent: &str, tenant: Option<String>) -> Result<SessionKey, ApiError> {
+    let (id, agent) = (checked(id, "session")?, checked(agent, "agent")?);
+    let tenant = match tenant {
+        Some(tenant) => Tenant(tenant),
+        None => agents(admin, &id, None).await?.swap_remove(0).tenant,
+    };
+    let key = SessionKey { tenant, id, agent };
+    let found = admin.turns.sessions().records.get(&key).await?;
+    found.map(|_| key).ok_or(ApiError::NoSession)
+}
+
+/// At least one, all of one tenant.
+async fn agents(admin: &Admin, id: &str, tenant: Option<String>) -> Result<Vec<SessionKey>, ApiError> {
+    let mut found = admin.turns.sessions().records.find(id).await?;
+    found.retain(|key| tenant.as_ref().is_none_or(|tenant| key.tenant.0 == *tenant));
+    let tenants: BTreeSet<_> = found.iter().map(|key| key.tenant.clone()).collect();
+    match tenants.len() {
+        0 => Err(ApiError::NoSession),
+        1 => Ok(found),
+        _ => Err(ApiError::Ambiguous(tenants.into_iter().collect())),
+    }
+}
+
+/// The id as sessions have it. One that none can have must not reach the store, whose keys it could break out of.
+fn checked(id: &str, what: &'static str) -> Result<String, ApiError> {
+    key::checked(id.as_bytes()).ok_or(ApiError::InvalidId(what))
+}

@@ -1,0 +1,12 @@
+//! The admin listener, its guards, and the command line that talks to it (CONTRACT section 6).
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod context;
+mod guards;
+mod lifecycle;
+mod rig;
+mod sessions;
