@@ -5,7 +5,7 @@ use crate::config::{self, Config};
 use crate::gateway::server::{Shutdown, serve as serve_http};
 use crate::gateway::turn::{Sweeper, Turns};
 use crate::gateway::{Gateway, SetupError};
-use crate::hooks::{HooksError, Pipeline};
+use crate::hooks::{HooksError, Pipeline, WhenError};
 use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
@@ -56,6 +56,9 @@ pub enum AppError {
     /// A hook.
     #[error(transparent)]
     Hooks(#[from] HooksError),
+    /// `sessions.side_requests`.
+    #[error("sessions.side_requests: {0}")]
+    SideRequests(#[from] WhenError),
     /// The system's randomness.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),
@@ -159,7 +162,7 @@ async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
     let store = open_store(&config.store).await?;
     let sessions = Sessions::new(config, store).await?;
     let pipeline = Pipeline::new(&config.hooks, &config.limits)?;
-    Ok(Turns::new(config.clone(), pipeline, sessions))
+    Ok(Turns::new(config.clone(), pipeline, sessions)?)
 }
 
 /// A disk that refuses costs durability, not traffic; a store that another process has open is a mistake in the set-up.

@@ -24,6 +24,9 @@ use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Ahead of the model in a Gemini path.
+const MODELS: &str = "/models/";
+
 /// One request under way: what is known once it is routed.
 pub struct Exchange<'a> {
     /// What all requests share.
@@ -41,6 +44,19 @@ pub struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
+    /// The path with the model's name on the way up, where the path names it (Gemini) and the config has another name.
+    fn renamed(&self, line: PathAndQuery) -> Result<PathAndQuery, RouteError> {
+        let model = self.endpoint.as_ref().filter(|e| e.dialect == DialectId::Gemini).and_then(|e| e.model.as_deref());
+        let Some(resolved) = model.map(|m| self.gateway.turns.resolved(m)).filter(|r| Some(*r) != model) else {
+            return Ok(line);
+        };
+        let text = line.as_str();
+        let begin = text.rfind(MODELS).map(|at| at + MODELS.len()).ok_or(RouteError::NoRoute)?;
+        let method = text[begin..].find(':').ok_or(RouteError::NoRoute)?;
+        let renamed = format!("{}{resolved}{}", &text[..begin], &text[begin + method..]);
+        PathAndQuery::try_from(renamed).map_err(|_| RouteError::InvalidPath)
+    }
+
     /// Reads the body into memory, within the gateway's budget, for hooks to look into.
     ///
     /// # Errors
@@ -131,6 +147,7 @@ async fn answer(
     };
 
     let line = line_behind(&head, session_prefix + route.prefix)?;
+    let line = exchange.renamed(line)?;
     let sent = Instant::now();
     let call = Call { method: head.method, line, headers: head.headers, body };
     let answer = match upstream.send(call).await {

@@ -16,13 +16,16 @@ use super::{AnswerForm, Endpoint};
 use crate::context::{Item, Operation};
 use crate::json::{Doc, Kind, Member};
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 
 /// The operation whose path `path` ends with; a prefix may stand before it, and servers take a trailing slash as well.
 pub(super) fn operation(method: &http::Method, path: &str, table: &[(&str, Operation)]) -> Option<Operation> {
     if method != http::Method::POST {
         return None;
     }
-    let path = path.strip_suffix('/').unwrap_or(path);
+    // Decoded, as an upstream might: an endpoint must not hide behind an escape.
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let path = path.strip_suffix('/').unwrap_or(&path);
     table.iter().find(|(end, _)| path.strip_suffix(end).is_some_and(|rest| rest.ends_with('/'))).map(|(_, op)| *op)
 }
 

@@ -6,8 +6,8 @@ use super::read::Read;
 use super::{Prepared, TurnError, Turns};
 use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
-use crate::context::{Delta, Place, Role, Step};
-use crate::json::Rope;
+use crate::context::{Delta, Role, Step};
+use crate::json::{Rope, Splice};
 use crate::session::conversation::{ConversationLayout, Said, State};
 use crate::session::ledger::{Entry, What};
 use crate::session::placing::Scenery;
@@ -100,26 +100,34 @@ fn needs_history(read: &Read, identity: &Identity, scene: &Scene) -> bool {
     continued && !scene.system.is_empty() && (state.record.layout == ConversationLayout::System || identity.new)
 }
 
-/// The edited body; `None` when nothing changes, or the dialect has no place for it.
+/// The edited body; `None` when nothing changes.
 pub(super) fn lower(read: &Read, scene: Scene) -> Option<Rope> {
-    let places: Vec<Place> = scene.places();
-    if places.is_empty() {
+    let mut splice = placed(read, scene);
+    if let Some(rename) = &read.rename {
+        rename.apply(&mut splice);
+    }
+    if splice.is_empty() {
         return None;
     }
-    let lowered = read.dialect().lower(&read.doc, &read.view, &places);
-    let rope = match lowered {
-        Ok(splice) => splice.apply(read.doc.bytes()).map_err(|e| e.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    rope.inspect_err(|error| {
-        metrics::counter!(names::PLACEMENT_FAILED, "dialect" => read.endpoint().dialect.name()).increment(1);
-        tracing::warn!(
-            dialect = read.endpoint().dialect.name(),
-            error,
-            "context could not be placed; the request goes up without it"
-        );
+    splice.apply(read.doc.bytes()).inspect_err(|error| not_placed(read, &error.to_string())).ok()
+}
+
+/// The edits that place the scene; none when the dialect has no place for it.
+fn placed(read: &Read, scene: Scene) -> Splice {
+    let places = scene.places();
+    if places.is_empty() {
+        return Splice::new();
+    }
+    read.dialect().lower(&read.doc, &read.view, &places).unwrap_or_else(|error| {
+        not_placed(read, &error.to_string());
+        Splice::new()
     })
-    .ok()
+}
+
+fn not_placed(read: &Read, error: &str) {
+    let dialect = read.endpoint().dialect.name();
+    metrics::counter!(names::PLACEMENT_FAILED, "dialect" => dialect).increment(1);
+    tracing::warn!(dialect, error, "context could not be placed; the request goes up without it");
 }
 
 /// Measures what of the request before is a prefix of this one, with and without what was placed.

@@ -6,6 +6,7 @@
 //! sweep            session.end, stops that a restart interrupted, retention
 //! ```
 
+mod alias;
 mod compose;
 mod ending;
 mod follow;
@@ -16,17 +17,19 @@ mod owner;
 mod prompt;
 mod read;
 mod scenery;
+mod side;
 mod stateless;
 mod sweep;
 mod watch;
 
 pub use follow::{Follow, Outcome};
 pub use read::Asked;
+use read::Looked;
 pub use sweep::Sweeper;
 
 use crate::config::{Config, EventKind};
 use crate::dialect::{self, Reply};
-use crate::hooks::{HookReport, Pipeline};
+use crate::hooks::{HookReport, Pipeline, Rules, WhenError};
 use crate::json::{Rope, ScanError};
 use crate::session::Sessions;
 use crate::session::key::KeyError;
@@ -43,6 +46,7 @@ pub struct Turns {
     sessions: Sessions,
     /// Names of persistent slots in the order in which they are placed.
     slot_order: Vec<String>,
+    side_rules: Rules,
     /// Stop and fail hooks that nobody waits for; a drain does.
     tasks: TaskTracker,
 }
@@ -95,19 +99,23 @@ pub enum TurnError {
 
 impl Turns {
     /// For this configuration and pipeline.
-    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Arc<Self> {
+    ///
+    /// # Errors
+    /// When an expression of `sessions.side_requests` does not compile.
+    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Result<Arc<Self>, WhenError> {
         let mut slot_order: Vec<String> = Vec::new();
         for hook in &config.hooks {
             if !slot_order.contains(&hook.slot) {
                 slot_order.push(hook.slot.clone());
             }
         }
-        Arc::new(Self { config, pipeline, sessions, slot_order, tasks: TaskTracker::new() })
+        let side_rules = Rules::compile(&config.sessions.side_requests)?;
+        Ok(Arc::new(Self { config, pipeline, sessions, slot_order, side_rules, tasks: TaskTracker::new() }))
     }
 
-    /// Whether any hook is configured; without one nothing is looked into.
+    /// Whether nothing in the configuration needs a body to be read.
     pub fn is_idle(&self) -> bool {
-        self.config.hooks.is_empty()
+        self.config.hooks.is_empty() && self.config.aliases.is_empty()
     }
 
     /// The sessions, for the admin API.
@@ -126,8 +134,13 @@ impl Turns {
     }
 
     async fn phases(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
-        let Some(read) = self.read(asked)? else { return Ok(Prepared::Relay) };
-        if !read.is_turn() {
+        let read = match self.clone().read_aside(asked).await? {
+            Looked::Read(read) => *read,
+            Looked::Unread(rope) => {
+                return Ok(rope.map_or(Prepared::Relay, |body| Prepared::Changed { body, session: None }));
+            }
+        };
+        if !read.is_turn() || self.is_side(&read).await {
             return self.replay(read).await;
         }
         let Some(mut identity) = self.identify(&read).await? else { return Ok(self.stateless(&read)) };

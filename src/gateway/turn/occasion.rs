@@ -97,6 +97,19 @@ pub(super) struct Particulars<'a> {
     pub reason: Option<&'a str>,
 }
 
+impl ModelSeen {
+    /// As events show it.
+    pub(super) fn info(&self) -> ModelInfo {
+        ModelInfo {
+            requested: self.requested.clone(),
+            resolved: self.resolved.clone(),
+            family: model::family(&self.resolved),
+            dialect: self.dialect.name(),
+            upstream: self.upstream.clone(),
+        }
+    }
+}
+
 impl Occasion {
     /// Of a session that ends: what its record tells of its last turn.
     pub(super) fn of_record(record: &SessionRecord) -> Self {
@@ -140,13 +153,7 @@ impl Occasion {
                 started_at: self.started_at.clone(),
                 new: self.new,
             },
-            model: ModelInfo {
-                requested: self.model.requested.clone(),
-                resolved: self.model.resolved.clone(),
-                family: model::family(&self.model.resolved),
-                dialect: self.model.dialect.name(),
-                upstream: self.model.upstream.clone(),
-            },
+            model: self.model.info(),
             persistent: slots(record),
             prompt: self.prompt.clone().map(|text| PromptInfo { text }),
             request: particulars.request,

@@ -1,8 +1,9 @@
 //! First phase: what the body says, in the dialect's and the client's terms.
+use super::alias::Rename;
 use super::{TurnError, Turns};
 use crate::context::{Operation, RequestView, Role, Step};
 use crate::dialect::{self, Dialect, Endpoint, Reading, ViewError};
-use crate::json::{Doc, raw};
+use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
 use bytes::Bytes;
@@ -31,6 +32,28 @@ pub struct Asked {
     pub request_id: String,
 }
 
+/// From this size on, in bytes, reading a body takes longer than a stream of another client should wait (about 1 ms).
+const LARGE: usize = 1 << 20;
+
+/// What became of reading a body.
+pub(super) enum Looked {
+    /// Hooks may have to do with it.
+    Read(Box<Read>),
+    /// They have not; the body, if the model in it was renamed.
+    Unread(Option<Rope>),
+}
+
+impl Looked {
+    fn unread(doc: &Doc, rename: Option<&Rename>) -> Self {
+        let rope = rename.and_then(|rename| {
+            let mut splice = Splice::new();
+            rename.apply(&mut splice);
+            splice.apply(doc.bytes()).ok()
+        });
+        Self::Unread(rope)
+    }
+}
+
 /// A request that was read.
 pub(super) struct Read {
     /// As handed over.
@@ -39,6 +62,8 @@ pub(super) struct Read {
     pub doc: Doc,
     /// What it says.
     pub view: RequestView,
+    /// The model's name on the way up, where it is another.
+    pub(super) rename: Option<Rename>,
     /// The client.
     pub profile: Arc<Profile>,
     /// What it is.
@@ -105,12 +130,20 @@ impl Texts for Read {
 }
 
 impl Turns {
-    /// Reads a body; `None` when it is none that hooks have to do with.
-    pub(super) fn read(&self, asked: Asked) -> Result<Option<Read>, TurnError> {
+    /// Reads a body; a large one where it holds up no other request.
+    pub(super) async fn read_aside(self: Arc<Self>, asked: Asked) -> Result<Looked, TurnError> {
+        if asked.body.len() < LARGE {
+            return self.read(asked);
+        }
+        tokio::task::spawn_blocking(move || self.read(asked)).await.map_err(TurnError::Lost)?
+    }
+
+    fn read(&self, asked: Asked) -> Result<Looked, TurnError> {
         let deadline = Instant::now() + self.config.lifecycle.request_deadline;
         let doc = Doc::parse(asked.body.clone())?;
-        if asked.endpoint.operation != Operation::Generate {
-            return Ok(None);
+        let rename = self.rename(&doc);
+        if asked.endpoint.operation != Operation::Generate || self.config.hooks.is_empty() {
+            return Ok(Looked::unread(&doc, rename.as_ref()));
         }
         let profile = self.sessions.profiles.of(&asked.headers);
         let dialect = dialect::of(asked.endpoint.dialect);
@@ -122,12 +155,12 @@ impl Turns {
             Err(error @ ViewError::Shape { .. }) => {
                 // The provider knows best what to say about it.
                 tracing::debug!(dialect = asked.endpoint.dialect.name(), %error, "body relayed unread");
-                return Ok(None);
+                return Ok(Looked::unread(&doc, rename.as_ref()));
             }
         };
-        let mut read = Read { asked, doc, view, profile, kind: RequestKind::Turn, deadline };
+        let mut read = Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline };
         read.kind = read.profile.kind(&read.facts());
-        Ok(Some(read))
+        Ok(Looked::Read(Box::new(read)))
     }
 
     /// The user's words of one item, without the client's reminders.

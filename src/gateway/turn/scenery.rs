@@ -15,7 +15,7 @@ impl Turns {
     /// Which model is asked, and where.
     pub(super) fn model(&self, read: &Read) -> ModelSeen {
         let requested = read.view.model.clone().unwrap_or_default();
-        let resolved = self.config.aliases.get(&requested).unwrap_or(&requested).clone();
+        let resolved = self.resolved(&requested).to_owned();
         ModelSeen { requested, resolved, dialect: read.endpoint().dialect, upstream: read.asked.upstream.clone() }
     }
 
