@@ -5,7 +5,7 @@ use crate::config::{self, Config};
 use crate::gateway::server::{Shutdown, serve as serve_http};
 use crate::gateway::turn::{Sweeper, Turns};
 use crate::gateway::{Gateway, SetupError};
-use crate::hooks::{HooksError, Pipeline, WhenError};
+use crate::hooks::{ConditionError, HooksError, Pipeline};
 use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
@@ -58,7 +58,7 @@ pub enum AppError {
     Hooks(#[from] HooksError),
     /// `sessions.side_requests`.
     #[error("sessions.side_requests: {0}")]
-    SideRequests(#[from] WhenError),
+    SideRequests(#[from] ConditionError),
     /// The system's randomness.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),

@@ -7,6 +7,7 @@
 //! than one key.
 
 mod collection;
+pub mod condition;
 mod masked;
 mod node;
 mod problem;

@@ -427,7 +427,7 @@ fn wrong_values_say_what_to_write() {
     sessions: { without_id: chian }
         1:25: sessions.without_id: unknown value, did you mean `chain`?
     sessions: { side_requests: ['model.family =='] }
-        1:29: sessions.side_requests[0]: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 16
+        1:29: sessions.side_requests[0]: not a condition: Syntax error: mismatched input '<EOF>' at its line 1 column 16
     lifecycle: { max_injected_context_chars: -1 }
         1:42: lifecycle.max_injected_context_chars: not valid here, write a whole number
     lifecycle: { request_deadline: 0s }
@@ -550,7 +550,7 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
         1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]
-        1:63: hooks[0].when: not a CEL expression: Syntax error: mismatched input '<EOF>' at its line 1 column 5
+        1:63: hooks[0].when: not a condition: Syntax error: mismatched input '<EOF>' at its line 1 column 5
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, timeout: 5 }]
         1:66: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]

@@ -1,4 +1,5 @@
 //! The types of values: how each is read, what a wrong one is told, and its schema.
+use super::condition::{Condition, ConditionError};
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
 use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
@@ -8,9 +9,6 @@ use http::{HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::net::SocketAddr;
 use std::time::Duration;
-
-/// A CEL expression of this length is a program, not a condition; the parser's work grows with it.
-const MAX_EXPRESSION: usize = 4_096;
 
 /// Headers of the connection or of the message's framing: set by the gateway, never by a configuration.
 const FRAMING: [&str; 7] = ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"];
@@ -125,11 +123,7 @@ impl Value for Expression {
 
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
         let text = reader.text(node, Self::WRITE)?;
-        let fault = if text.len() > MAX_EXPRESSION {
-            Some(format!("longer than {MAX_EXPRESSION} bytes, use a hook instead"))
-        } else {
-            cel::Program::compile(&text).err().map(|errors| describe(&errors))
-        };
+        let fault = Condition::compile(&text).err().map(|error| describe(&error));
         match fault {
             Some(what) => reader.refuse(node.place, what),
             None => return Some(Self(text)),
@@ -142,15 +136,10 @@ impl Value for Expression {
     }
 }
 
-/// The first error is the cause, the others follow from it; what the parser would have expected is most of its grammar.
-fn describe(errors: &cel::ParseErrors) -> String {
-    match errors.errors.first() {
-        Some(error) => {
-            let what = error.msg.split(" expecting ").next().unwrap_or_default();
-            format!("not a CEL expression: {what} at its line {} column {}", error.pos.0, error.pos.1)
-        }
-        None => "not a CEL expression".into(),
-    }
+/// What the parser would have expected is most of its grammar.
+fn describe(error: &ConditionError) -> String {
+    let what = error.message.split(" expecting ").next().unwrap_or_default();
+    format!("not a condition: {what} at its line {} column {}", error.line, error.column)
 }
 
 impl Value for Pattern {

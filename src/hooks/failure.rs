@@ -1,5 +1,5 @@
 //! Why a hook failed, and why a pipeline can't be built.
-use super::when::WhenError;
+use crate::config::condition::ConditionError;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -84,7 +84,7 @@ pub enum HooksError {
         /// The hook's name.
         hook: String,
         /// Where and why.
-        source: WhenError,
+        source: ConditionError,
     },
     /// `run.command` names no program.
     #[error("hook {hook:?}: run.command is empty")]

@@ -20,10 +20,11 @@ pub mod schema;
 mod variables;
 pub mod when;
 
+pub use crate::config::condition::ConditionError;
 pub use answer::Parsed;
 pub use contract::{Event, Outcome, event_id};
 pub use failure::{HookFailure, HooksError};
 pub use pipeline::{FireContext, Pipeline};
 pub use report::{HookReport, Status};
 pub use rules::Rules;
-pub use when::{When, WhenError};
+pub use when::When;

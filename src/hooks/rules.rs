@@ -1,7 +1,7 @@
 //! Conditions that stand outside of hooks: `sessions.side_requests`.
 use super::contract::Event;
 use super::variables::Variables;
-use super::{When, WhenError};
+use super::{ConditionError, When};
 use crate::config::EventKind;
 use http::HeaderMap;
 
@@ -16,7 +16,7 @@ impl Rules {
     ///
     /// # Errors
     /// The first that does not compile.
-    pub fn compile(expressions: &[String]) -> Result<Self, WhenError> {
+    pub fn compile(expressions: &[String]) -> Result<Self, ConditionError> {
         let rules = expressions.iter().map(|expression| When::compile(expression)).collect::<Result<_, _>>()?;
         Ok(Self { rules })
     }

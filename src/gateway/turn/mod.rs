@@ -29,7 +29,7 @@ pub use sweep::Sweeper;
 
 use crate::config::{Config, EventKind};
 use crate::dialect::{self, Reply};
-use crate::hooks::{HookReport, Pipeline, Rules, WhenError};
+use crate::hooks::{ConditionError, HookReport, Pipeline, Rules};
 use crate::json::{Rope, ScanError};
 use crate::session::Sessions;
 use crate::session::key::KeyError;
@@ -102,7 +102,7 @@ impl Turns {
     ///
     /// # Errors
     /// When an expression of `sessions.side_requests` does not compile.
-    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Result<Arc<Self>, WhenError> {
+    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Result<Arc<Self>, ConditionError> {
         let mut slot_order: Vec<String> = Vec::new();
         for hook in &config.hooks {
             if !slot_order.contains(&hook.slot) {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::EventKind;
+use crate::config::condition::MAX_LENGTH;
 use crate::dialect::neutral::{NeutralMessage, NeutralRequest, NeutralTool};
 use crate::hooks::contract::Event;
 use crate::hooks::runner::testing::event;
