@@ -123,6 +123,21 @@ impl Ledger {
         }
     }
 
+    /// Takes persistent text out of all entries, because a new baseline says it; returns the entries that changed.
+    pub fn drop_persistent(&mut self) -> Vec<(u64, Entry)> {
+        let mut changed = Vec::new();
+        for (key, entry) in &mut self.entries {
+            if let What::Prompt { texts } | What::Note { texts } = &mut entry.what {
+                let before = texts.len();
+                texts.retain(|t| t.kind != TextKind::Persistent);
+                if texts.len() < before {
+                    changed.push((*key, entry.clone()));
+                }
+            }
+        }
+        changed
+    }
+
     /// The ledger of a fork: what still has its anchor in the new history.
     #[must_use]
     pub fn fork(&self, anchors: &Anchors) -> Self {

@@ -12,6 +12,10 @@ use crate::context::wrap::Standing;
 use crate::context::{Digest, RequestView, Role, Step};
 use std::collections::BTreeMap;
 
+/// Idle time after which no provider has the conversation cached: the longest lifetime that can be asked for is 12 h
+/// (OpenAI, `prompt_cache_options.ttl`), taken twice.
+const RENEW_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
+
 /// A persistent slot and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotText {
@@ -74,6 +78,18 @@ impl Scenery<'_> {
         let gives_way = self.retain == Retain::Turn && bound && !state.record.keep_history;
         state.record.keep_history |= keep;
         gives_way
+    }
+
+    /// Forgets the baseline when nothing is lost by it: the conversation was idle for longer than any provider's cache
+    /// lives, and nothing in it is bound to its prefix. Returns the entries that changed; a new baseline is set next.
+    pub fn renew_baseline(&self, state: &mut State, now_ms: u64) -> Vec<(u64, Entry)> {
+        let idle = now_ms.saturating_sub(state.record.last_active);
+        if !state.record.baseline_set || self.is_signed() || idle < RENEW_AFTER_MS {
+            return Vec::new();
+        }
+        state.record.baseline_set = false;
+        state.record.baseline.clear();
+        state.ledger.drop_persistent()
     }
 
     /// The persistent text of layout stable, decided with the first request that has a place for it. Returns an entry when

@@ -36,7 +36,7 @@ impl Turns {
         }
         measure(&read, &identity, &scene);
         match entry {
-            Some(entry) => self.record(&identity, vec![entry]).await,
+            Some(entry) => self.record(&identity, Vec::new(), vec![entry]).await,
             None if fresh => self.record_later(&identity),
             None => {}
         }

@@ -68,7 +68,12 @@ fn set_tip(state: &mut State, end: Digest) {
         state.record.tip = Some(end);
         state.record.tip_answer = None;
     }
-    state.record.last_active = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+    state.record.last_active = now_ms();
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default()
 }
 
 impl Turns {

@@ -1,6 +1,6 @@
 //! `prompt.submit`: once per user prompt, however many requests it takes to answer it.
 use super::Turns;
-use super::identify::Identity;
+use super::identify::{Identity, now_ms};
 use super::occasion::Particulars;
 use super::opening::refusal;
 use super::read::Read;
@@ -42,12 +42,12 @@ impl Turns {
         self.begin_turn(read, identity, item, turn.clone()).await;
         let reports = self.fire_submit(read, identity, &turn).await;
         let refused = refusal(&reports);
-        let (entries, cuts) = match &refused {
-            Some(reply) => (vec![Entry { anchor, what: answered(reply) }], Vec::new()),
+        let placing = match &refused {
+            Some(reply) => Placing::answered(anchor, reply),
             None => self.place_prompt(read, identity, anchor, &reports),
         };
-        log_cuts(&cuts, self.config.lifecycle.max_injected_context_chars);
-        self.record(identity, entries).await;
+        log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
+        self.record(identity, placing.changed, placing.entries).await;
         refused
     }
 
@@ -102,13 +102,7 @@ impl Turns {
         self.pipeline.fire(kind, &event, context).await
     }
 
-    fn place_prompt(
-        &self,
-        read: &Read,
-        identity: &Identity,
-        anchor: Anchor,
-        reports: &[HookReport],
-    ) -> (Vec<Entry>, Vec<Cut>) {
+    fn place_prompt(&self, read: &Read, identity: &Identity, anchor: Anchor, reports: &[HookReport]) -> Placing {
         let slots = self.slots(&identity.record);
         let scenery = self.scenery(read, identity, &slots);
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
@@ -120,6 +114,7 @@ impl Turns {
                 "injection.retain is `turn`, but this history is signed: text of earlier turns stays where it is"
             );
         }
+        let changed = scenery.renew_baseline(&mut state, now_ms());
         let mut entries: Vec<Entry> = scenery.set_baseline(&mut state, &mut budget, &mut cuts).into_iter().collect();
         let mut texts = scenery.updates(&mut state, &mut budget, &mut cuts);
         if state.record.layout == ConversationLayout::System {
@@ -129,13 +124,13 @@ impl Turns {
         let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|t| (r.hook.to_string(), t.clone())));
         texts.extend(scenery.ephemeral(&state, given, &mut budget, &mut cuts));
         entries.push(Entry { anchor, what: What::Prompt { texts } });
-        (entries, cuts)
+        Placing { changed, entries, cuts }
     }
 
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
     /// text that the model may not have seen, which is harmless; the reverse is not.
-    pub(super) async fn record(&self, identity: &Identity, entries: Vec<Entry>) {
-        let mut change = Change { nodes: identity.new_nodes(), ..Change::default() };
+    pub(super) async fn record(&self, identity: &Identity, changed: Vec<(u64, Entry)>, entries: Vec<Entry>) {
+        let mut change = Change { nodes: identity.new_nodes(), entries: changed, ..Change::default() };
         {
             let mut state = identity.live.state.lock();
             for entry in entries {
@@ -146,6 +141,22 @@ impl Turns {
             identity.set_tip(&mut state);
         }
         self.commit(&identity.live, change).await;
+    }
+}
+
+/// What a prompt leaves in the ledger.
+struct Placing {
+    /// Entries that a renewed baseline changed.
+    changed: Vec<(u64, Entry)>,
+    /// New ones.
+    entries: Vec<Entry>,
+    /// Texts that did not fit.
+    cuts: Vec<Cut>,
+}
+
+impl Placing {
+    fn answered(anchor: Anchor, reply: &str) -> Self {
+        Self { changed: Vec::new(), entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new() }
     }
 }
 
