@@ -34,9 +34,8 @@ impl Sweeper {
         Self { turns }
     }
 
-    /// Sweeps until it is dropped. Begins with the stops that were pending when the gateway went down.
+    /// Sweeps until it is dropped.
     pub async fn run(self) {
-        self.turns.recover().await;
         let idle = self.turns.config.sessions.idle_end / SWEEPS_PER_IDLE_TIME;
         let mut tick = tokio::time::interval(idle.clamp(MIN_INTERVAL, MAX_INTERVAL));
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -48,7 +47,9 @@ impl Sweeper {
 }
 
 impl Turns {
-    async fn recover(self: &Arc<Self>) {
+    /// Begins the stops that were pending when the gateway went down. To be called before there are requests: a prompt
+    /// waits for the stop of the turn before it, also over a restart.
+    pub async fn recover(self: &Arc<Self>) {
         let pending = self.sessions.records.pending().await.unwrap_or_else(|error| {
             tracing::error!(%error, "pending stops can't be read");
             Vec::new()
