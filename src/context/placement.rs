@@ -2,8 +2,8 @@
 //!
 //! The caller says what the model is to see: texts for the system prompt, and notes that hang on items of the history.
 //! This orders them into [`Place`]s; it does not know where the texts come from.
-use super::{Digest, Place};
 use super::wrap::{self, Standing};
+use super::{Digest, Place};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

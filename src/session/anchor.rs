@@ -88,7 +88,9 @@ impl Anchors {
         match *self.at.get(item)? {
             Spot::Nothing => None,
             Spot::Prompt(digest, nth) => Some(Anchor::Prompt { digest, nth }),
-            Spot::Result(nth) => Some(Anchor::Result { call: view.items.get(item)?.facts.results.last()?.clone(), nth }),
+            Spot::Result(nth) => {
+                Some(Anchor::Result { call: view.items.get(item)?.facts.results.last()?.clone(), nth })
+            }
         }
     }
 

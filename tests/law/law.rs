@@ -45,13 +45,22 @@ enum Fault {
 #[derive(Debug, Clone)]
 enum Op {
     /// A prompt, the numbers of calls in the answers before the last, and what goes wrong before the first comes.
-    Prompt { words: usize, steps: Vec<usize>, faults: Vec<Fault> },
+    Prompt {
+        words: usize,
+        steps: Vec<usize>,
+        faults: Vec<Fault>,
+    },
     /// A prompt whose turn never ends.
-    Abandoned { words: usize },
+    Abandoned {
+        words: usize,
+    },
     /// The last prompt is asked again.
     Regenerate,
     /// The history is cut before one of the last prompts, and another one follows.
-    Rewind { back: usize, words: usize },
+    Rewind {
+        back: usize,
+        words: usize,
+    },
     /// A title for the conversation.
     Side,
     Restart,
@@ -99,10 +108,12 @@ fn case() -> impl Strategy<Value = Case> {
     let line = prop_oneof![4 => Just(0_usize), 1 => Just(1), 1 => Just(2)];
     let system = prop_oneof![Just(None), Just(Some("You are X."))];
     let ops = prop::collection::vec((line, style(), op()), 1..12);
-    (mode, any::<bool>(), system, [past.clone(), past.clone(), past], ops).prop_map(|(mode, signed, system, pasts, ops)| {
-        // Where text of earlier turns is taken out, signatures are another matter: it must not be.
-        Case { mode, signed: signed && mode == Mode::History, system, pasts, ops }
-    })
+    (mode, any::<bool>(), system, [past.clone(), past.clone(), past], ops).prop_map(
+        |(mode, signed, system, pasts, ops)| {
+            // Where text of earlier turns is taken out, signatures are another matter: it must not be.
+            Case { mode, signed: signed && mode == Mode::History, system, pasts, ops }
+        },
+    )
 }
 
 fn config(stage: &Stage, mode: Mode) -> Config {
@@ -422,14 +433,15 @@ fn added(client: &[Seen], seen: &[Seen], mode: Mode) -> Result<Vec<Vec<String>>,
         return Err(format!("{} messages became {}", client.len(), seen.len()));
     }
     let pairs = client.iter().zip(seen).enumerate();
-    pairs.map(|(at, (client, seen))| {
-        let texts = match (at, &client.parts[..], &seen.parts[..]) {
-            (0, [Part::Text(theirs)], [Part::Text(text)]) => vec![instructions(theirs, text, mode)?],
-            _ => seen.added(client)?,
-        };
-        Ok(frames(&texts))
-    })
-    .collect()
+    pairs
+        .map(|(at, (client, seen))| {
+            let texts = match (at, &client.parts[..], &seen.parts[..]) {
+                (0, [Part::Text(theirs)], [Part::Text(text)]) => vec![instructions(theirs, text, mode)?],
+                _ => seen.added(client)?,
+            };
+            Ok(frames(&texts))
+        })
+        .collect()
 }
 
 /// What stands beside the client's instructions: ahead of them in layout system, behind them else.
@@ -457,9 +469,7 @@ fn law(wire: &dyn Wire) {
     let cases = std::env::var("LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
     let mut runner = TestRunner::new(Cases { cases, failure_persistence: None, ..Cases::default() });
     let result = runner.run(&case(), |case| {
-        runtime
-            .block_on(async { Play::new(&case, wire, &stage).await.play().await })
-            .map_err(TestCaseError::fail)
+        runtime.block_on(async { Play::new(&case, wire, &stage).await.play().await }).map_err(TestCaseError::fail)
     });
     match result {
         Ok(()) => {}

@@ -1,4 +1,5 @@
 //! The gateway between a provider and a hook server that both do what the test says, with a store that outlives it.
+use crate::support::Gate;
 use crate::support::provider::{Provider, Recorded, Step, answer};
 use axum::body::Body;
 use bytes::Bytes;
@@ -15,13 +16,14 @@ use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
 /// Names a request to the provider; it is passed on like every header that is not the gateway's.
-const REQUEST: &str = "x-test-request";
+pub const REQUEST: &str = "x-test-request";
 /// The slot that the start hook fills and the stop hook changes.
 pub const SLOT: &str = "state";
 
@@ -41,7 +43,6 @@ pub struct Fired {
     pub event_id: String,
     pub session: String,
     pub agent: String,
-    pub prompt: String,
 }
 
 #[derive(Default)]
@@ -50,7 +51,22 @@ struct Shared {
     replies: Mutex<HashMap<usize, Reply>>,
     bodies: Mutex<HashMap<usize, Bytes>>,
     fired: Mutex<Vec<Fired>>,
+    held: Mutex<Option<Held>>,
 }
+
+/// A point where everything stands still.
+#[derive(Clone)]
+pub struct Held {
+    /// The event whose hook does not answer, or [`PROVIDER`].
+    at: &'static str,
+    /// Opened when it is reached.
+    pub reached: Gate,
+    /// Opened by the test.
+    pub go: Gate,
+}
+
+/// The point where the provider has a request and does not answer.
+pub const PROVIDER: &str = "provider";
 
 /// Provider and hook server, for many gateways.
 pub struct Stage {
@@ -111,6 +127,34 @@ impl Stage {
         }
     }
 
+    /// Holds whoever comes to this point next.
+    pub fn hold(&self, at: &'static str) -> Held {
+        let held = Held { at, reached: Gate::new(), go: Gate::new() };
+        *self.shared.held.lock() = Some(held.clone());
+        held
+    }
+
+    /// Prepares a reply; the number goes into the header [`REQUEST`].
+    pub fn prepare(&self, reply: Reply) -> usize {
+        let number = self.shared.requests.fetch_add(1, Ordering::SeqCst);
+        self.shared.replies.lock().insert(number, reply);
+        number
+    }
+
+    /// What the provider got under this number.
+    pub fn up(&self, number: usize) -> Option<Bytes> {
+        self.shared.replies.lock().remove(&number);
+        self.shared.bodies.lock().remove(&number)
+    }
+
+    pub fn provider(&self) -> SocketAddr {
+        self.provider.addr()
+    }
+
+    pub fn hook_server(&self) -> SocketAddr {
+        self.hooks.addr()
+    }
+
     /// The runs of hooks for one session, in order.
     pub fn fired(&self, session: &str) -> Vec<Fired> {
         self.shared.fired.lock().iter().filter(|fired| fired.session == session).cloned().collect()
@@ -118,11 +162,22 @@ impl Stage {
 }
 
 impl Shared {
+    /// The steps, or none if this is where everything stands still.
+    fn unless_held(&self, at: &str, steps: Vec<Step>) -> Vec<Step> {
+        match self.held.lock().take_if(|held| held.at == at) {
+            Some(held) => {
+                held.reached.open();
+                vec![Step::Wait(held.go), Step::Close]
+            }
+            None => steps,
+        }
+    }
+
     fn provide(&self, request: &Recorded) -> Vec<Step> {
         let number: usize = request.head.get(REQUEST).unwrap().parse().unwrap();
         self.bodies.lock().insert(number, Bytes::copy_from_slice(&request.body));
         let json = "content-type: application/json\r\n";
-        match self.replies.lock().get(&number) {
+        let steps = match self.replies.lock().get(&number) {
             Some(Reply::Answer(body)) => answer("200 OK", json, body.to_string()),
             Some(Reply::Cut(body)) => {
                 let body = body.to_string();
@@ -130,7 +185,8 @@ impl Shared {
                 vec![Step::text(head + &body[..body.len() / 2]), Step::Close]
             }
             Some(Reply::Overloaded) | None => answer("529 Overloaded", json, r#"{"error":{"message":"overloaded"}}"#),
-        }
+        };
+        self.unless_held(PROVIDER, steps)
     }
 
     fn hook(&self, request: &Recorded) -> Vec<Step> {
@@ -141,7 +197,6 @@ impl Shared {
             event_id: text("/event_id"),
             session: text("/session/id"),
             agent: text("/session/agent"),
-            prompt: text("/prompt/text"),
         };
         let number = {
             let mut all = self.fired.lock();
@@ -154,7 +209,8 @@ impl Shared {
             // The same for every run of one stop: a crash may make it run twice.
             _ => mark("STATE", text("/turn/message_id")),
         };
-        answer("200 OK", "content-type: application/json\r\n", json!({"context": context}).to_string())
+        let steps = answer("200 OK", "content-type: application/json\r\n", json!({"context": context}).to_string());
+        self.unless_held(&fired.event, steps)
     }
 }
 
@@ -262,9 +318,7 @@ impl<'a> World<'a> {
 
     /// Sends a request through the gateway; `headers` beside the usual ones.
     pub async fn send(&self, path: &str, headers: &[(&str, &str)], body: Bytes, reply: Reply) -> Outcome {
-        let shared = &self.stage.shared;
-        let number = shared.requests.fetch_add(1, Ordering::SeqCst);
-        shared.replies.lock().insert(number, reply);
+        let number = self.stage.prepare(reply);
         let mut request = Request::post(path).body(Body::from(body)).unwrap();
         let fields = request.headers_mut();
         fields.insert("content-type", HeaderValue::from_static("application/json"));
@@ -276,11 +330,7 @@ impl<'a> World<'a> {
         let response = crate::support::soon(self.running.service.clone().oneshot(request)).await.unwrap();
         let status = response.status().as_u16();
         let body = crate::support::soon(response.into_body().collect()).await;
-        shared.replies.lock().remove(&number);
-        Outcome {
-            answer: body.ok().map(|body| (status, body.to_bytes())),
-            up: shared.bodies.lock().remove(&number),
-        }
+        Outcome { answer: body.ok().map(|body| (status, body.to_bytes())), up: self.stage.up(number) }
     }
 }
 

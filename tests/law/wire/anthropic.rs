@@ -20,11 +20,13 @@ fn message(said: &Said, style: Style, marked: bool) -> Value {
         }
         Said::User(prompt) => json!({"role": "user", "content": prompt}),
         Said::Results(ids) => {
-            let result = |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": format!("out of {id}")});
+            let result =
+                |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": format!("out of {id}")});
             json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()})
         }
         Said::Answer(answer) => {
-            let calls = answer.calls.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
+            let calls =
+                answer.calls.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
             let [first, second] = &answer.texts;
             let mut content = vec![];
             if answer.signed {
@@ -109,6 +111,7 @@ impl Wire for Anthropic {
         let roles: Vec<_> = body["messages"].as_array().unwrap().iter().map(|m| string(&m["role"])).collect();
         let alternate = roles.windows(2).all(|pair| pair[0] != pair[1]) && roles[0] == "user";
         let empty = text.contains(r#""text":"""#);
-        (markers > BREAKPOINTS || !alternate || empty).then(|| format!("{markers} markers, roles {roles:?}, empty: {empty}"))
+        (markers > BREAKPOINTS || !alternate || empty)
+            .then(|| format!("{markers} markers, roles {roles:?}, empty: {empty}"))
     }
 }

@@ -24,9 +24,7 @@ fn content(said: &Said, style: Style) -> Value {
     match said {
         Said::User(prompt) => json!({"role": "user", "parts": [{"text": prompt}]}),
         Said::Results(ids) => {
-            let result = |id: &String| {
-                json!({"functionResponse": {"name": "look", "response": {"output": format!("out of {id}")}}})
-            };
+            let result = |id: &String| json!({"functionResponse": {"name": "look", "response": {"output": format!("out of {id}")}}});
             json!({"role": "user", "parts": ids.iter().map(result).collect::<Vec<_>>()})
         }
         Said::Answer(answer) => model(answer, style.merged),

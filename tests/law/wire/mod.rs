@@ -113,7 +113,9 @@ pub fn legal(seen: &[Seen]) -> Result<(), String> {
         let mut texts_began = false;
         for part in &message.parts {
             match part {
-                Part::Text(text) if text.trim().is_empty() && index > 0 => return Err(format!("empty text at {index}")),
+                Part::Text(text) if text.trim().is_empty() && index > 0 => {
+                    return Err(format!("empty text at {index}"));
+                }
                 Part::Result(id, _) if texts_began || !open.contains(&id.as_str()) => {
                     return Err(format!("the result of {id} at {index} is out of place"));
                 }
@@ -125,7 +127,8 @@ pub fn legal(seen: &[Seen]) -> Result<(), String> {
                 Part::Call(_) | Part::Signed(_) => {}
             }
         }
-        if message.role != Role::System && !open.is_empty() && !matches!(message.parts.first(), Some(Part::Result(..))) {
+        if message.role != Role::System && !open.is_empty() && !matches!(message.parts.first(), Some(Part::Result(..)))
+        {
             return Err(format!("calls {open:?} are not answered before {index}"));
         }
         open.extend(message.parts.iter().filter_map(|part| match part {

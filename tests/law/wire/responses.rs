@@ -24,12 +24,13 @@ fn output(answer: &Answer, ids: bool) -> Vec<Value> {
 
 fn items(said: &Said, style: Style) -> Vec<Value> {
     match said {
-        Said::User(prompt) if style.blocks => vec![
-            json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}),
-        ],
+        Said::User(prompt) if style.blocks => {
+            vec![json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]})]
+        }
         Said::User(prompt) => vec![json!({"role": "user", "content": prompt})],
         Said::Results(ids) => {
-            let result = |id: &String| json!({"type": "function_call_output", "call_id": id, "output": format!("out of {id}")});
+            let result =
+                |id: &String| json!({"type": "function_call_output", "call_id": id, "output": format!("out of {id}")});
             ids.iter().map(result).collect()
         }
         Said::Answer(answer) => output(answer, style.ids),
