@@ -136,8 +136,8 @@ pub async fn start(config: Config) -> Result<Running, AppError> {
     let exporter = metrics::install();
     let config = Arc::new(config);
     let turns = turns(&config).await?;
-    let gateway = Gateway::new(&config, turns.clone())?;
     turns.recover().await;
+    let gateway = Gateway::new(&config, turns.clone())?;
     let ready = Arc::new(AtomicBool::new(true));
     let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
     let gateway = Listening::start(listen(config.listen).await?, gateway.into_service(), connections);

@@ -2,8 +2,8 @@
 //!
 //! The caller says what the model is to see: texts for the system prompt, and notes that hang on items of the history.
 //! This orders them into [`Place`]s; it does not know where the texts come from.
-use super::Place;
 use super::wrap::{self, Standing};
+use super::{Digest, Place};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -26,13 +26,17 @@ pub struct Placed {
     pub kind: TextKind,
     /// Frame included; replayed byte for byte.
     pub text: String,
+    /// Which version of its slot it is: the digest of the slot's whole text. `None` for ephemeral text, and where the slot
+    /// was emptied.
+    #[serde(default)]
+    pub version: Option<Digest>,
 }
 
 impl Placed {
     /// `text` of `source`, in its frame if `framed`.
     pub fn new(source: &str, kind: TextKind, standing: Standing, text: &str, framed: bool) -> Self {
         let text = if framed { wrap::wrap(source, standing, text) } else { wrap::plain(source, standing, text) };
-        Self { source: source.to_owned(), kind, text }
+        Self { source: source.to_owned(), kind, text, version: None }
     }
 }
 

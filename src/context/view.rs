@@ -169,6 +169,11 @@ impl RequestView {
         self.items.iter().rposition(|i| i.facts.signed)
     }
 
+    /// Whether the provider holds the history before this request, so that what was placed there does not show in it.
+    pub fn is_delta(&self) -> bool {
+        self.delta.as_ref().is_some_and(|delta| *delta != Delta::ThreadCreate)
+    }
+
     /// Whether this request's history carries no answer yet.
     pub fn is_first(&self) -> bool {
         !self.items.iter().any(|i| i.role() == Role::Assistant)

@@ -2,7 +2,7 @@
 //!
 //! Clients cut, merge and rewrite what they send back, so a place is named by what survives: the id of a tool call, or a
 //! prompt's normal form together with its ordinal among equal ones ("continue" is said more than once).
-use crate::context::{Delta, Digest, RequestView, Role};
+use crate::context::{Digest, RequestView, Role};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,6 +22,9 @@ pub enum Anchor {
     Result {
         /// The call.
         call: String,
+        /// Its ordinal among equal ones: where calls have no ids (Gemini) this is the function's name.
+        #[serde(default)]
+        nth: u32,
     },
 }
 
@@ -32,7 +35,7 @@ pub enum Anchor {
 pub struct Anchors {
     at: Vec<Spot>,
     prompts: HashMap<(Digest, u32), usize>,
-    results: HashMap<u64, usize>,
+    results: HashMap<(u64, u32), usize>,
 }
 
 /// What an item can be found by.
@@ -40,28 +43,30 @@ pub struct Anchors {
 enum Spot {
     Nothing,
     Prompt(Digest, u32),
-    Result,
+    Result(u32),
 }
 
 impl Anchors {
     /// All anchors in `view`. In a delta the ordinals of equal prompts can't be counted, so the starting point (`root` of
     /// the chain) takes part in the digest instead.
     pub fn of(view: &RequestView, root: Digest) -> Self {
-        let delta = view.delta.as_ref().is_some_and(|d| *d != Delta::ThreadCreate);
+        let delta = view.is_delta();
         let mut anchors = Self { at: Vec::with_capacity(view.items.len()), ..Self::default() };
         let mut seen: HashMap<Digest, u32> = HashMap::new();
+        let mut answered: HashMap<u64, u32> = HashMap::new();
         for (index, item) in view.items.iter().enumerate() {
             let spot = match (item.facts.prompt, item.facts.results.last()) {
                 (Some(prompt), _) => {
                     let digest = if delta { root.then(prompt) } else { prompt };
-                    let next = seen.entry(digest).or_default();
-                    let nth = std::mem::replace(next, *next + 1);
+                    let nth = next(seen.entry(digest).or_default());
                     anchors.prompts.insert((digest, nth), index);
                     Spot::Prompt(digest, nth)
                 }
                 (None, Some(call)) if matches!(item.role(), Role::Tool | Role::User) => {
-                    anchors.results.insert(xxh3_64(call.as_bytes()), index);
-                    Spot::Result
+                    let hash = xxh3_64(call.as_bytes());
+                    let nth = next(answered.entry(hash).or_default());
+                    anchors.results.insert((hash, nth), index);
+                    Spot::Result(nth)
                 }
                 _ => Spot::Nothing,
             };
@@ -74,7 +79,7 @@ impl Anchors {
     pub fn item(&self, anchor: &Anchor) -> Option<usize> {
         match anchor {
             Anchor::Prompt { digest, nth } => self.prompts.get(&(*digest, *nth)).copied(),
-            Anchor::Result { call } => self.results.get(&xxh3_64(call.as_bytes())).copied(),
+            Anchor::Result { call, nth } => self.results.get(&(xxh3_64(call.as_bytes()), *nth)).copied(),
         }
     }
 
@@ -83,7 +88,9 @@ impl Anchors {
         match *self.at.get(item)? {
             Spot::Nothing => None,
             Spot::Prompt(digest, nth) => Some(Anchor::Prompt { digest, nth }),
-            Spot::Result => Some(Anchor::Result { call: view.items.get(item)?.facts.results.last()?.clone() }),
+            Spot::Result(nth) => {
+                Some(Anchor::Result { call: view.items.get(item)?.facts.results.last()?.clone(), nth })
+            }
         }
     }
 
@@ -91,4 +98,9 @@ impl Anchors {
     pub fn prompts_before(&self, item: usize) -> usize {
         self.at.iter().take(item).filter(|spot| matches!(spot, Spot::Prompt(..))).count()
     }
+}
+
+/// The count so far; it goes on by one.
+fn next(count: &mut u32) -> u32 {
+    std::mem::replace(count, count.saturating_add(1))
 }

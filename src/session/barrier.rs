@@ -1,5 +1,6 @@
 //! Stop before next prompt: a prompt of a session waits for that session's running stop hooks, so that it sees what they
-//! stored. Other sessions never wait.
+//! stored. Stops of one session run in the order in which their turns ended, so that a slow one does not undo what a later
+//! one stored. Other sessions never wait.
 use super::record::SessionKey;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ struct Gate {
     count: usize,
     // Dropped with the gate, which wakes everybody who waits.
     done: watch::Sender<()>,
+    /// Open while the newest stop runs.
+    newest: Option<watch::Receiver<()>>,
 }
 
 /// One running stop; the session's prompts wait until it is dropped.
@@ -24,22 +27,29 @@ struct Gate {
 pub struct Running {
     barrier: Barrier,
     key: SessionKey,
+    /// The stop before this one.
+    before: Option<watch::Receiver<()>>,
+    /// Dropped with this, which tells the next one.
+    _ended: watch::Sender<()>,
 }
 
 impl Barrier {
     /// Prompts of `key` wait from now on.
     pub fn raise(&self, key: &SessionKey) -> Running {
+        let (ended, newest) = watch::channel(());
         let mut running = self.running.lock();
-        running.entry(key.clone()).or_insert_with(|| Gate { count: 0, done: watch::channel(()).0 }).count += 1;
-        Running { barrier: self.clone(), key: key.clone() }
+        let gate =
+            running.entry(key.clone()).or_insert_with(|| Gate { count: 0, done: watch::channel(()).0, newest: None });
+        gate.count += 1;
+        let before = gate.newest.replace(newest);
+        Running { barrier: self.clone(), key: key.clone(), before, _ended: ended }
     }
 
     /// Returns when no stop of `key` runs.
     pub async fn passed(&self, key: &SessionKey) {
         loop {
             let Some(mut done) = self.running.lock().get(key).map(|g| g.done.subscribe()) else { return };
-            // An error says that the sender is gone: the gate is open.
-            while done.changed().await.is_ok() {}
+            dropped(&mut done).await;
         }
     }
 
@@ -52,6 +62,20 @@ impl Barrier {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+impl Running {
+    /// Returns when the stops before this one have ended.
+    pub async fn in_order(&mut self) {
+        if let Some(before) = &mut self.before {
+            dropped(before).await;
+        }
+    }
+}
+
+/// Nothing is ever sent: an error says that the sender is gone.
+async fn dropped(sender: &mut watch::Receiver<()>) {
+    while sender.changed().await.is_ok() {}
 }
 
 impl Drop for Running {
@@ -92,5 +116,16 @@ mod tests {
         drop(second);
         assert!(wait("a").await);
         assert!(barrier.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stops_of_a_session_run_in_the_order_in_which_they_were_raised() {
+        let barrier = Barrier::default();
+        let [mut first, mut second, mut other] = ["a", "a", "b"].map(|id| barrier.raise(&key(id)));
+        first.in_order().await;
+        other.in_order().await;
+        assert!(tokio::time::timeout(Duration::from_secs(1), second.in_order()).await.is_err());
+        drop(first);
+        second.in_order().await;
     }
 }

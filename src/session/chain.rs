@@ -60,6 +60,12 @@ impl Chain {
         &self.nodes
     }
 
+    /// The nodes behind the first `known` where a request has ended: where the model answered, and the whole.
+    pub fn ends(&self, known: usize) -> impl Iterator<Item = Digest> {
+        let behind = self.nodes.iter().skip(known).rev().skip(1).rev();
+        behind.filter(|node| node.answered).map(|node| node.digest).chain([self.end()])
+    }
+
     /// The whole request.
     pub fn end(&self) -> Digest {
         self.nodes.last().map_or(self.root, |n| n.digest)

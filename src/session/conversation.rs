@@ -8,7 +8,6 @@ use crate::context::placement::Placed;
 use crate::context::{Call, Digest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Version of the stored form.
 pub const VERSION: u32 = 1;
@@ -85,12 +84,13 @@ pub struct Conversation {
     pub shape: Shape,
     /// Ephemeral text stays where it was placed; once so, always so.
     pub keep_history: bool,
+    /// Key of the first ledger entry whose ephemeral text was not taken out.
+    #[serde(default)]
+    pub ephemeral_from: u64,
     /// Persistent text behind the client's instructions, frozen with the first request.
     pub baseline: Vec<Placed>,
     /// Whether a baseline was decided on (it may be empty).
     pub baseline_set: bool,
-    /// The version of each slot that the model has, by the digest of its text.
-    pub known: BTreeMap<String, Digest>,
     /// Node of the newest request.
     pub tip: Option<Digest>,
     /// Node of its answer.
@@ -115,9 +115,9 @@ impl Conversation {
             first: None,
             shape,
             keep_history: false,
+            ephemeral_from: 0,
             baseline: Vec::new(),
             baseline_set: false,
-            known: BTreeMap::new(),
             tip: None,
             tip_answer: None,
             turn: None,

@@ -201,13 +201,14 @@ impl Conversations {
     }
 
     /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
-    /// what was placed, as far as its anchors are in the new history. Returns what has to be committed with it.
-    pub fn fork(&self, parent: &Live, anchors: &Anchors, shape: Shape) -> (Arc<Live>, Change) {
+    /// what was placed, as far as its anchors are in the new history (see [`Ledger::fork`]). Returns what has to be
+    /// committed with it.
+    pub fn fork(&self, parent: &Live, anchors: &Anchors, news: Option<usize>, shape: Shape) -> (Arc<Live>, Change) {
         let (record, ledger) = {
             let state = parent.state.lock();
             let record =
                 Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
-            (record, state.ledger.fork(anchors))
+            (record, state.ledger.fork(anchors, news))
         };
         let change = Change { entries: ledger.entries().to_vec(), ..Change::default() };
         let live = self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger));

@@ -45,6 +45,16 @@ pub enum What {
     },
 }
 
+impl What {
+    /// The texts that it places.
+    pub fn texts(&self) -> &[Placed] {
+        match self {
+            Self::Prompt { texts } | Self::Note { texts } => texts,
+            Self::Answered { .. } => &[],
+        }
+    }
+}
+
 /// The entries of one conversation in the order in which they were made, each with its key in the store.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
@@ -73,9 +83,14 @@ impl Ledger {
         &self.entries
     }
 
+    /// The key that the next entry will get.
+    pub fn next_key(&self) -> u64 {
+        self.entries.last().map_or(0, |(key, _)| key + 1)
+    }
+
     /// Adds an entry; returns its key and the keys of old ones that no longer fit.
     pub fn push(&mut self, entry: Entry) -> (u64, Vec<u64>) {
-        let key = self.entries.last().map_or(0, |(k, _)| k + 1);
+        let key = self.next_key();
         self.entries.push((key, entry));
         let excess = self.entries.len().saturating_sub(MAX_ENTRIES);
         (key, self.entries.drain(..excess).map(|(k, _)| k).collect())
@@ -93,7 +108,7 @@ impl Ledger {
     /// What of the ledger stands in this request; `current` is the item of the running turn's prompt.
     pub fn replay(&self, view: &RequestView, anchors: &Anchors, current: Option<usize>, keep: Keep) -> Replay {
         let mut replay = Replay::default();
-        for (_, entry) in &self.entries {
+        for (key, entry) in &self.entries {
             let Some(item) = anchors.item(&entry.anchor) else {
                 replay.lost += 1;
                 continue;
@@ -102,7 +117,7 @@ impl Ledger {
                 What::Prompt { texts } | What::Note { texts } => {
                     let texts: Vec<String> = texts
                         .iter()
-                        .filter(|t| t.kind == TextKind::Persistent || keep.ephemeral(current == Some(item)))
+                        .filter(|t| t.kind == TextKind::Persistent || keep.ephemeral(*key, current == Some(item)))
                         .map(|t| t.text.clone())
                         .collect();
                     if !texts.is_empty() {
@@ -138,30 +153,30 @@ impl Ledger {
         changed
     }
 
-    /// The ledger of a fork: what still has its anchor in the new history.
+    /// The ledger of a fork: what still has its anchor in the new history, under the same keys. `news` is the item that the
+    /// fork begins with: the same words may have been said at this point before, but this prompt is another one.
     #[must_use]
-    pub fn fork(&self, anchors: &Anchors) -> Self {
-        let kept = self.entries.iter().filter(|(_, e)| anchors.item(&e.anchor).is_some());
-        Self { entries: kept.enumerate().map(|(i, (_, e))| (i as u64, e.clone())).collect() }
+    pub fn fork(&self, anchors: &Anchors, news: Option<usize>) -> Self {
+        let stays = |entry: &Entry| anchors.item(&entry.anchor).is_some_and(|item| Some(item) != news);
+        let kept = self.entries.iter().filter(|(_, entry)| stays(entry));
+        Self { entries: kept.cloned().collect() }
     }
 }
 
 /// Which ephemeral texts stand in the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// All that were ever placed.
-    History,
-    /// The current turn's.
-    Turn,
+    /// The current turn's, and those of entries from this key on: what was taken out once stays out, since what the model
+    /// signed after that was signed without it.
+    From(u64),
     /// None: they stand in the system prompt.
     Nothing,
 }
 
 impl Keep {
-    fn ephemeral(self, current: bool) -> bool {
+    pub(super) fn ephemeral(self, key: u64, current: bool) -> bool {
         match self {
-            Self::History => true,
-            Self::Turn => current,
+            Self::From(first) => key >= first || current,
             Self::Nothing => false,
         }
     }

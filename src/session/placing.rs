@@ -27,6 +27,13 @@ pub struct SlotText {
     pub by: String,
 }
 
+impl SlotText {
+    /// What tells its text from earlier ones.
+    pub fn version(&self) -> Digest {
+        Digest::of(&[self.text.as_bytes()])
+    }
+}
+
 /// A text that did not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
@@ -77,6 +84,9 @@ impl Scenery<'_> {
         };
         let gives_way = self.retain == Retain::Turn && bound && !state.record.keep_history;
         state.record.keep_history |= keep;
+        if !state.record.keep_history {
+            state.record.ephemeral_from = state.ledger.next_key();
+        }
         gives_way
     }
 
@@ -109,7 +119,6 @@ impl Scenery<'_> {
         let texts: Vec<Placed> =
             self.slots.iter().filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts)).collect();
         state.record.baseline_set = true;
-        state.record.known = versions(self.slots);
         match anchor {
             Some(anchor) => (!texts.is_empty()).then_some(Entry { anchor, what: What::Note { texts } }),
             None => {
@@ -120,28 +129,43 @@ impl Scenery<'_> {
     }
 
     /// Newer versions of slots, to be placed with a new prompt.
-    pub fn updates(&self, state: &mut State, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Vec<Placed> {
+    pub fn updates(&self, state: &State, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Vec<Placed> {
         if state.record.layout != ConversationLayout::Stable || !state.record.baseline_set {
             return Vec::new();
         }
+        let known = self.known(state);
         let mut texts = Vec::new();
         for slot in self.slots {
-            let version = Digest::of(&[slot.text.as_bytes()]);
-            let standing = match state.record.known.get(&slot.slot) {
-                Some(known) if *known == version => continue,
+            let standing = match known.get(&*slot.slot) {
+                Some(known) if *known == slot.version() => continue,
                 Some(_) => Standing::Replaces,
                 None => Standing::New,
             };
             texts.extend(self.admit_slot(slot, standing, budget, cuts));
-            state.record.known.insert(slot.slot.clone(), version);
         }
-        let gone: Vec<String> =
-            state.record.known.keys().filter(|k| !self.slots.iter().any(|s| s.slot == **k)).cloned().collect();
-        for slot in gone {
-            state.record.known.remove(&slot);
-            texts.push(self.placed(&slot, TextKind::Persistent, Standing::Withdrawn, ""));
-        }
+        let gone = known.keys().filter(|name| !self.slots.iter().any(|slot| slot.slot == **name));
+        texts.extend(gone.map(|name| self.placed(name, TextKind::Persistent, Standing::Withdrawn, "")));
         texts
+    }
+
+    /// The version of each slot that the model has in this history. Read from what stands in it, not remembered beside it:
+    /// a rewind takes back what was placed behind the point that it goes back to.
+    fn known<'s>(&self, state: &'s State) -> BTreeMap<&'s str, Digest> {
+        let noted = state.ledger.entries().iter().filter(|(_, entry)| self.holds(entry));
+        let texts = state.record.baseline.iter().chain(noted.flat_map(|(_, entry)| entry.what.texts()));
+        let mut known = BTreeMap::new();
+        for text in texts.filter(|text| text.kind == TextKind::Persistent) {
+            match text.version {
+                Some(version) => known.insert(&*text.source, version),
+                None => known.remove(&*text.source),
+            };
+        }
+        known
+    }
+
+    /// Whether the history holds what this entry placed: it shows the anchor, or only the provider sees it.
+    fn holds(&self, entry: &Entry) -> bool {
+        self.view.is_delta() || self.anchors.item(&entry.anchor).is_some()
     }
 
     /// This turn's texts: what hooks gave, as far as the model does not have it already.
@@ -155,7 +179,7 @@ impl Scenery<'_> {
         let mut texts: Vec<Placed> = Vec::new();
         for (source, text) in given {
             let whole = self.placed(&source, TextKind::Ephemeral, Standing::New, &text);
-            if texts.contains(&whole) || (self.keep(state) == Keep::History && self.stands(state, &whole)) {
+            if texts.contains(&whole) || (state.record.keep_history && self.stands(state, &whole)) {
                 continue;
             }
             texts.extend(self.admit(&source, &text, TextKind::Ephemeral, Standing::New, budget, cuts));
@@ -165,10 +189,9 @@ impl Scenery<'_> {
 
     /// Whether the ledger replays exactly this text in this request.
     fn stands(&self, state: &State, text: &Placed) -> bool {
-        state.ledger.entries().iter().any(|(_, entry)| {
-            matches!(&entry.what, What::Prompt { texts } | What::Note { texts } if texts.contains(text))
-                && self.anchors.item(&entry.anchor).is_some()
-        })
+        let keep = self.keep(state);
+        let replayed = |(key, entry): &&(u64, Entry)| keep.ephemeral(*key, false) && self.holds(entry);
+        state.ledger.entries().iter().filter(replayed).any(|(_, entry)| entry.what.texts().contains(text))
     }
 
     fn admit_slot(
@@ -181,7 +204,7 @@ impl Scenery<'_> {
         let before = cuts.len();
         let placed = self.admit(&slot.slot, &slot.text, TextKind::Persistent, standing, budget, cuts);
         cuts[before..].iter_mut().for_each(|cut| cut.source.clone_from(&slot.by));
-        placed
+        placed.map(|placed| Placed { version: Some(slot.version()), ..placed })
     }
 
     fn admit(
@@ -238,8 +261,7 @@ impl Scenery<'_> {
     fn keep(&self, state: &State) -> Keep {
         match state.record.layout {
             ConversationLayout::System => Keep::Nothing,
-            ConversationLayout::Stable if state.record.keep_history => Keep::History,
-            ConversationLayout::Stable => Keep::Turn,
+            ConversationLayout::Stable => Keep::From(state.record.ephemeral_from),
         }
     }
 
@@ -259,9 +281,4 @@ impl Scenery<'_> {
     fn first_prompt(&self) -> Option<usize> {
         self.view.items.iter().position(|i| i.role() == Role::User && i.facts.prompt.is_some())
     }
-}
-
-/// The version of each slot, by its text.
-fn versions(slots: &[SlotText]) -> BTreeMap<String, Digest> {
-    slots.iter().map(|s| (s.slot.clone(), Digest::of(&[s.text.as_bytes()]))).collect()
 }

@@ -9,7 +9,7 @@ use crate::context::placement::{Note, Scene};
 use crate::context::{Delta, Role, Step};
 use crate::json::{Rope, Splice};
 use crate::session::conversation::{ConversationLayout, Said, State};
-use crate::session::ledger::{Entry, What};
+use crate::session::ledger::Entry;
 use crate::session::placing::Scenery;
 use crate::session::prefix::{Piece, Prefix};
 use crate::telemetry::names;
@@ -21,24 +21,25 @@ impl Turns {
     /// The request of a turn, ready to go up.
     pub(super) async fn send(self: &Arc<Self>, read: Read, identity: Identity) -> Result<Prepared, TurnError> {
         let slots = self.slots(&identity.record);
-        let (scene, entry, fresh) = {
-            let scenery = self.scenery(&read, &identity, &slots);
+        let scenery = self.scenery(&read, &identity, &slots);
+        let late = self.late_baseline(&scenery, &mut identity.live.state.lock());
+        if let Some(entry) = late {
+            self.record(&identity, Vec::new(), vec![entry]).await;
+        }
+        let (scene, fresh) = {
             let mut state = identity.live.state.lock();
-            let entry = self.late_baseline(&scenery, &mut state);
-            let fresh = entry.is_some() || state.record.tip != Some(identity.chain.end());
+            let fresh = state.record.tip != Some(identity.chain.end());
             if let Some(turn) = &mut state.record.turn {
                 turn.requests += 1;
             }
-            (scenery.scene(&state), entry, fresh)
+            (scenery.scene(&state), fresh)
         };
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
         }
         measure(&read, &identity, &scene);
-        match entry {
-            Some(entry) => self.record(&identity, Vec::new(), vec![entry]).await,
-            None if fresh => self.record_later(&identity),
-            None => {}
+        if fresh {
+            self.record_later(&identity);
         }
         self.sessions.records.touch(&identity.key, Timestamp::now()).await;
         let said = self.said_before(&read);
@@ -176,9 +177,5 @@ fn sources(state: &State, identity: &Identity, piece: usize, scene: &Scene) -> V
         return if scene.system.is_empty() { Vec::new() } else { hooks.collect() };
     };
     let at_item = state.ledger.entries().iter().filter(|(_, e)| identity.anchors.item(&e.anchor) == Some(item));
-    let texts = at_item.flat_map(|(_, e)| match &e.what {
-        What::Prompt { texts } | What::Note { texts } => texts.as_slice(),
-        What::Answered { .. } => &[],
-    });
-    texts.map(|t| t.source.clone()).collect()
+    at_item.flat_map(|(_, e)| e.what.texts()).map(|t| t.source.clone()).collect()
 }

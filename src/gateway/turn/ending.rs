@@ -59,9 +59,14 @@ impl Turns {
     }
 
     /// Runs the hooks and stores what they say; then the session's next prompt may go on.
-    pub(super) fn end(self: &Arc<Self>, ending: Ending, headers: Arc<HeaderMap>, running: Running) {
+    pub(super) fn end(self: &Arc<Self>, ending: Ending, headers: Arc<HeaderMap>, mut running: Running) {
         let turns = self.clone();
         self.tasks.spawn(async move {
+            // Bounded as a prompt's wait is: an end that is never taken by its client must not hold up those behind it.
+            let patience = turns.config.lifecycle.request_deadline;
+            if tokio::time::timeout(patience, running.in_order()).await.is_err() {
+                tracing::warn!(session = %ending.occasion.session, "an earlier stop still runs; the next one does not wait longer");
+            }
             turns.run(&ending, &headers).await;
             drop(running);
         });

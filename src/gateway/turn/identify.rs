@@ -4,7 +4,7 @@ use super::owner::{Name, Owner, covers_answer};
 use super::read::Read;
 use super::{TurnError, Turns};
 use crate::config::{EventKind, Layout};
-use crate::context::{Delta, Digest};
+use crate::context::{Delta, Digest, Step};
 use crate::session::SessionError;
 use crate::session::anchor::Anchors;
 use crate::session::chain::Chain;
@@ -159,7 +159,7 @@ impl Turns {
         if !record.started || record.is_ended() || is_compacted(read, chain, Some((&place, &record))) {
             return None;
         }
-        if goes_on(read, chain, &place) && !starts_over(read, owner, chain, &place) {
+        if goes_on(read, &place) && !starts_over(read, owner, chain, &place) {
             return Some(self.identity(read, owner, chain.clone(), place.live, record));
         }
         None
@@ -239,21 +239,24 @@ impl Turns {
         place: Option<Place>,
         compacted: bool,
     ) -> Arc<Live> {
-        let (live, mut change) = match place {
-            Some(place) if !compacted && goes_on(read, chain, &place) => return place.live,
+        let (live, mut change, known) = match place {
+            Some(place) if !compacted && goes_on(read, &place) => return place.live,
             Some(place) if !compacted => {
                 let anchors = anchors(read, chain, &place.live);
-                self.sessions.conversations.fork(&place.live, &anchors, shape(read))
+                let news = new_prompt(read, chain, &place.found);
+                let (live, change) = self.sessions.conversations.fork(&place.live, &anchors, news, shape(read));
+                (live, change, place.found.covered)
             }
-            _ => (self.sessions.conversations.create(key, self.layout(read), shape(read)), Change::default()),
+            _ => (self.sessions.conversations.create(key, self.layout(read), shape(read)), Change::default(), 0),
         };
         {
             let mut state = live.state.lock();
             state.record.first = chain.first();
             set_tip(&mut state, chain.end());
         }
-        // Known at once, so that a second first request finds it as soon as it may go on.
-        change.nodes.push(chain.end());
+        // Known at once, so that a second first request finds it as soon as it may go on. What was answered elsewhere is
+        // noted too: a rewind may go back behind the point where this gateway came in.
+        change.nodes.extend(chain.ends(known));
         self.commit(&live, change).await;
         live
     }
@@ -278,14 +281,23 @@ impl Turns {
     }
 }
 
-/// Whether the request goes on with the conversation that it was found in, and does not fork it.
-fn goes_on(read: &Read, chain: &Chain, place: &Place) -> bool {
+/// Whether the request goes on with the conversation that it was found in, and does not fork it. A rewind to an earlier
+/// request forks too: what was placed behind that point must not meet the same words said anew.
+fn goes_on(read: &Read, place: &Place) -> bool {
     let Place { found, live } = place;
     let state = live.state.lock();
     let same_agent = !state.record.shape.is_other_agent(shape(read));
-    let whole = found.covered == chain.nodes().len() && found.covered > 0;
     let delta = found.covered == 0 && read.view.delta.is_some();
-    delta || (same_agent && (whole || state.record.continues_at(found.node)))
+    delta || (same_agent && state.record.continues_at(found.node))
+}
+
+/// The prompt that a request ends with, if the known history does not hold it.
+fn new_prompt(read: &Read, chain: &Chain, found: &Found) -> Option<usize> {
+    let known = found.covered.checked_sub(1).and_then(|last| chain.nodes().get(last)).map(|node| node.item);
+    match read.view.step {
+        Step::Prompt { item } if known.is_none_or(|known| item > known) => Some(item),
+        _ => None,
+    }
 }
 
 /// Without an id, the same first words after an answered turn are somebody's new session, not a regeneration.

@@ -115,8 +115,11 @@ impl Turns {
             );
         }
         let changed = scenery.renew_baseline(&mut state, now_ms());
-        let mut entries: Vec<Entry> = scenery.set_baseline(&mut state, &mut budget, &mut cuts).into_iter().collect();
-        let mut texts = scenery.updates(&mut state, &mut budget, &mut cuts);
+        let (baseline, mut texts) = match state.record.baseline_set {
+            true => (None, scenery.updates(&state, &mut budget, &mut cuts)),
+            false => (scenery.set_baseline(&mut state, &mut budget, &mut cuts), Vec::new()),
+        };
+        let mut entries: Vec<Entry> = baseline.into_iter().collect();
         if state.record.layout == ConversationLayout::System {
             // The slots take their room first; what stands in the system prompt is built with the request.
             scenery.persistent(&mut budget, &mut cuts);
@@ -183,7 +186,7 @@ fn turn_id(identity: &Identity, item: usize, anchor: &Anchor) -> String {
     let ordinal = identity.anchors.prompts_before(item);
     let digest = match anchor {
         Anchor::Prompt { digest, .. } => *digest,
-        Anchor::Result { call } => Digest::of(&[call.as_bytes()]),
+        Anchor::Result { call, .. } => Digest::of(&[call.as_bytes()]),
     };
     let id = Digest::of(&[identity.live.id.as_bytes(), &(ordinal as u64).to_le_bytes(), &digest.0]);
     format!("turn_{id}")

@@ -47,8 +47,8 @@ impl Sweeper {
 }
 
 impl Turns {
-    /// Runs the stops that were pending when the gateway went down. To be called before requests are taken: a session's
-    /// next prompt waits for its stop from here on.
+    /// Begins the stops that were pending when the gateway went down. To be called before there are requests: a prompt
+    /// waits for the stop of the turn before it, also over a restart.
     pub async fn recover(self: &Arc<Self>) {
         let pending = self.sessions.records.pending().await.unwrap_or_else(|error| {
             tracing::error!(%error, "pending stops can't be read");
