@@ -206,7 +206,12 @@ impl Speech {
 
     /// The provider's answer to its `n`th request, in the form that was asked for: 10 tokens in, 5 out, 3 cached.
     pub fn answer(self, request: &Recorded, n: usize, words: &Words) -> Vec<Step> {
-        if !self.asks_stream(request) {
+        self.answers(self.asks_stream(request), n, words)
+    }
+
+    /// [`Speech::answer`], streamed or not.
+    pub fn answers(self, stream: bool, n: usize, words: &Words) -> Vec<Step> {
+        if !stream {
             return answer("200 OK", "content-type: application/json\r\n", self.whole(n, words).to_string());
         }
         let mut steps = vec![event_stream()];

@@ -243,6 +243,16 @@ impl Agent<'_> {
         self.stage.post(self.speech.target(self.stream), &self.headers, self.body()).await
     }
 
+    /// Sends the history as it stands; the connection that the answer comes on.
+    pub async fn begin(&self) -> Client {
+        let (body, target) = (self.body(), self.speech.target(self.stream));
+        let mut client = Client::connect(self.stage.addr()).await;
+        let head =
+            format!("POST {target} HTTP/1.1\r\nhost: g\r\n{}content-length: {}\r\n\r\n", self.headers, body.len());
+        client.send(head + &body).await;
+        client
+    }
+
     pub fn body(&self) -> String {
         let mut body = self.speech.body(&self.history, self.stream);
         for (key, value) in self.extra.as_object().unwrap() {
