@@ -8,4 +8,10 @@ mod support;
 mod speech;
 mod stage;
 
+mod blocked;
+mod encodings;
+mod endings;
 mod once;
+mod stop;
+mod streams;
+mod system;
