@@ -196,12 +196,14 @@ where
             ready!(tap.poll_release(cx));
         }
         this.gathered = false;
-        if let Some(bytes) = this.batch.pop() {
-            if this.batch.is_empty()
-                && let Some(tap) = &mut this.tap
-            {
-                tap.handed_on();
-            }
+        let bytes = this.batch.pop();
+        // Also where nothing was left to pop: an answer without a marker is known to be whole only when its end comes.
+        if this.batch.is_empty()
+            && let Some(tap) = &mut this.tap
+        {
+            tap.handed_on();
+        }
+        if let Some(bytes) = bytes {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
         match this.last.replace(Last::End) {

@@ -6,11 +6,11 @@ use super::read::Read;
 use super::{Prepared, TurnError, Turns};
 use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
-use crate::context::{Delta, Role, Step};
+use crate::context::{Delta, Role};
 use crate::json::{Rope, Splice};
 use crate::session::conversation::{ConversationLayout, Said, State};
 use crate::session::ledger::Entry;
-use crate::session::placing::Scenery;
+use crate::session::placing::SlotText;
 use crate::session::prefix::{Piece, Prefix};
 use crate::telemetry::names;
 use jiff::Timestamp;
@@ -21,9 +21,8 @@ impl Turns {
     /// The request of a turn, ready to go up.
     pub(super) async fn send(self: &Arc<Self>, read: Read, identity: Identity) -> Result<Prepared, TurnError> {
         let slots = self.slots(&identity.record);
-        let scenery = self.scenery(&read, &identity, &slots);
-        let late = self.late_baseline(&scenery, &mut identity.live.state.lock());
-        if let Some(entry) = late {
+        // In the ledger before the scene is set: what is placed late stands in this very request, or never.
+        if let Some(entry) = self.late_baseline(&read, &identity, &slots) {
             self.record(&identity, Vec::new(), vec![entry]).await;
         }
         let (scene, fresh) = {
@@ -32,7 +31,7 @@ impl Turns {
             if let Some(turn) = &mut state.record.turn {
                 turn.requests += 1;
             }
-            (scenery.scene(&state), fresh)
+            (self.scenery(&read, &identity, &slots).scene(&state), fresh)
         };
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
@@ -57,10 +56,11 @@ impl Turns {
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.
-    fn late_baseline(&self, scenery: &Scenery<'_>, state: &mut State) -> Option<Entry> {
+    fn late_baseline(&self, read: &Read, identity: &Identity, slots: &[SlotText]) -> Option<Entry> {
         let mut cuts = Vec::new();
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
-        let entry = scenery.set_baseline(state, &mut budget, &mut cuts);
+        let scenery = self.scenery(read, identity, slots);
+        let entry = scenery.set_baseline(&mut identity.live.state.lock(), &mut budget, &mut cuts);
         log_cuts(&cuts, scenery.budget);
         entry
     }
@@ -80,9 +80,9 @@ impl Turns {
         if !self.ends() {
             return said;
         }
-        let Step::Tool { item } = read.view.step else { return said };
-        let begin = read.view.items[..item].iter().rposition(|i| i.role() == Role::User && i.facts.prompt.is_some());
-        for index in begin.map_or(0, |b| b + 1)..item {
+        let Some(end) = read.goes_on_behind() else { return said };
+        let begin = read.view.items[..end].iter().rposition(|i| i.role() == Role::User && i.facts.prompt.is_some());
+        for index in begin.map_or(0, |b| b + 1)..end {
             if read.view.items[index].role() == Role::Assistant {
                 let (text, calls) = read.dialect().said(&read.doc, &read.view, index);
                 said.text.push_str(&text);

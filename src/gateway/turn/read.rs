@@ -88,6 +88,17 @@ impl Read {
         self.kind == RequestKind::Turn
     }
 
+    /// Where the turn that this request goes on with ends so far: its prompt and what was said stand before this item.
+    /// `None` when a turn begins here.
+    pub(super) fn goes_on_behind(&self) -> Option<usize> {
+        match self.view.step {
+            Step::Tool { item } => Some(item),
+            // A paused turn: what was said is sent back as the last item.
+            Step::Resume => Some(self.view.items.len()),
+            Step::Prompt { .. } | Step::Empty => None,
+        }
+    }
+
     /// What a profile is told of it.
     pub(super) fn facts(&self) -> RequestFacts<'_> {
         let view = &self.view;

@@ -27,8 +27,7 @@ impl Turns {
         let prompt = match read.view.step {
             _ if !prompt.is_empty() => Some(prompt),
             Step::Prompt { item } => Some(self.prompt_text(read, item)),
-            Step::Tool { item } => self.last_prompt(read, item),
-            Step::Resume | Step::Empty => None,
+            _ => read.goes_on_behind().and_then(|end| self.last_prompt(read, end)),
         };
         Occasion {
             parent: identity.parent.clone().or_else(|| record.parent.clone()),
@@ -41,8 +40,8 @@ impl Turns {
         }
     }
 
-    fn last_prompt(&self, read: &Read, step: usize) -> Option<String> {
-        let item = (0..step).rev().find(|i| read.view.items[*i].facts.prompt.is_some())?;
+    fn last_prompt(&self, read: &Read, end: usize) -> Option<String> {
+        let item = (0..end).rev().find(|i| read.view.items[*i].facts.prompt.is_some())?;
         Some(self.prompt_text(read, item))
     }
 

@@ -1,0 +1,17 @@
+//! Black-box tests of the lifecycle: what hooks are told, when, how often, and what the model and the client see of it.
+//! Everything runs on free ports against a scripted provider and a scripted hook server.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod speech;
+mod stage;
+
+mod blocked;
+mod encodings;
+mod endings;
+mod once;
+mod stop;
+mod streams;
+mod system;
