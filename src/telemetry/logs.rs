@@ -1,4 +1,5 @@
 //! Logs go to stderr; results of commands go to stdout.
+use std::io::IsTerminal as _;
 use tracing_subscriber::EnvFilter;
 
 /// How log lines look.
@@ -27,7 +28,10 @@ pub struct BadLevel {
 pub fn init(format: Format, directives: &str) -> Result<(), BadLevel> {
     let filter =
         EnvFilter::try_new(directives).map_err(|source| BadLevel { directives: directives.to_owned(), source })?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let mut lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if !std::io::stderr().is_terminal() {
+        lines = lines.with_ansi(false);
+    }
     let started = match format {
         Format::Text => lines.try_init(),
         Format::Json => lines.json().flatten_event(true).try_init(),
