@@ -1,5 +1,5 @@
 //! What integration tests share: a scripted provider, a raw client, a gateway on free ports.
-#![allow(dead_code, unreachable_pub, reason = "every test binary uses its part of it")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "every test binary uses its part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
 
 pub mod client;

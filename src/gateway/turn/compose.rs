@@ -170,7 +170,7 @@ fn sources(state: &State, identity: &Identity, piece: usize, scene: &Scene) -> V
     let at_item = state.ledger.entries().iter().filter(|(_, e)| identity.anchors.item(&e.anchor) == Some(item));
     let texts = at_item.flat_map(|(_, e)| match &e.what {
         What::Prompt { texts } | What::Note { texts } => texts.as_slice(),
-        What::Answered { .. } => &[],
+        What::Answered { .. } | What::Unopened { .. } => &[],
     });
     texts.map(|t| t.source.clone()).collect()
 }
