@@ -1,7 +1,7 @@
 //! Anthropic Messages.
 use super::super::script::{ARGUMENTS, FOUND, SYSTEM, Said, TOOL, TOOL_DESCRIPTION};
 use super::{MODEL, named_stream, tool_schema};
-use crate::context::Answer;
+use crate::context::{Answer, Call};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn message(said: &Said) -> Value {
 
 fn blocks(answer: &Answer) -> Vec<Value> {
     let text = Some(&answer.text).filter(|text| !text.is_empty()).map(|text| json!({ "type": "text", "text": text }));
-    let call = |call: &crate::context::Call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.input });
+    let call = |call: &Call| json!({ "type": "tool_use", "id": call.id, "name": call.name, "input": call.input });
     text.into_iter().chain(answer.calls.iter().map(call)).collect()
 }
 

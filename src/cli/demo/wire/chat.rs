@@ -1,6 +1,7 @@
 //! OpenAI Chat Completions.
 use super::super::script::{ARGUMENTS, FOUND, SYSTEM, Said, TOOL, TOOL_DESCRIPTION};
 use super::{MODEL, stream, tool_schema};
+use crate::context::Call;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ fn message(said: &Said) -> Value {
         Said::User(text) => json!({ "role": "user", "content": text }),
         Said::Model(answer) if answer.calls.is_empty() => json!({ "role": "assistant", "content": answer.text }),
         Said::Model(answer) => {
-            let call = |call: &crate::context::Call| {
+            let call = |call: &Call| {
                 let function = json!({ "name": call.name, "arguments": call.input.get() });
                 json!({ "id": call.id, "type": "function", "function": function })
             };

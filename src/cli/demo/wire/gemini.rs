@@ -1,7 +1,7 @@
 //! Gemini generateContent.
 use super::super::script::{ARGUMENTS, FOUND, SYSTEM, Said, TOOL, TOOL_DESCRIPTION};
 use super::{MODEL, stream, tool_schema};
-use crate::context::Answer;
+use crate::context::{Answer, Call};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn content(said: &Said) -> Value {
 
 fn parts(answer: &Answer) -> Vec<Value> {
     let text = Some(&answer.text).filter(|text| !text.is_empty()).map(|text| json!({ "text": text }));
-    let call = |call: &crate::context::Call| json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.input } });
+    let call = |call: &Call| json!({ "functionCall": { "id": call.id, "name": call.name, "args": call.input } });
     text.into_iter().chain(answer.calls.iter().map(call)).collect()
 }
 

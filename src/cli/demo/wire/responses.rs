@@ -1,7 +1,7 @@
 //! OpenAI Responses.
 use super::super::script::{ARGUMENTS, FOUND, SYSTEM, Said, TOOL, TOOL_DESCRIPTION};
 use super::{MODEL, named_stream, tool_schema};
-use crate::context::Answer;
+use crate::context::{Answer, Call};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn output(answer: &Answer) -> Vec<Value> {
     let text = Some(&answer.text).filter(|text| !text.is_empty()).map(
         |text| json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] }),
     );
-    let call = |call: &crate::context::Call| json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.input.get() });
+    let call = |call: &Call| json!({ "type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.input.get() });
     text.into_iter().chain(answer.calls.iter().map(call)).collect()
 }
 
