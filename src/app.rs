@@ -114,6 +114,11 @@ impl Running {
         self.admin.addr
     }
 
+    /// What is known of sessions.
+    pub fn sessions(&self) -> &Sessions {
+        self.turns.sessions()
+    }
+
     /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off. The
     /// admin listener answers until the end, so that probes see a gateway that drains and not one that is dead.
     pub async fn shutdown(self, grace: Duration) {

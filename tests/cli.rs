@@ -112,6 +112,18 @@ fn serve_refuses_a_configuration_with_a_fatal_problem() {
 }
 
 #[test]
+fn logs_are_plain_where_no_terminal_shows_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = format!("listen: {}\nstore: {{ kind: memory }}\n", taken.local_addr().unwrap());
+    std::fs::write(folder.path().join("c.yaml"), listen).unwrap();
+    let output = hookgate(folder.path(), &["serve", "--config", "c.yaml"]);
+    assert_eq!(output.status.code(), Some(1));
+    let logs = stderr(&output);
+    assert!(logs.contains("configuration loaded config=c.yaml") && !logs.contains('\x1b'), "{logs}");
+}
+
+#[test]
 fn sessions_list_follows_the_pages() {
     let (url, requests) = admin(vec![
         r#"{"items":[{"id":"s1","agent":"main","tenant":"t_1","turns":3,"last_active":"2026-01-02T03:04:05Z"}],"next":"c 1"}"#,

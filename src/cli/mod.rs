@@ -78,6 +78,9 @@ enum CliError {
     /// The admin API of a running gateway.
     #[error(transparent)]
     Admin(#[from] admin_client::AdminError),
+    /// The demo.
+    #[error(transparent)]
+    Demo(#[from] demo::DemoError),
     /// The runtime can't start, or stdout is closed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -91,7 +94,7 @@ pub fn run() -> ExitCode {
     let done = match cli.command {
         Command::Serve(command) => command.run(format, &cli.log_level),
         Command::Check(command) => command.run(),
-        Command::Demo(command) => command.run(),
+        Command::Demo(command) => command.run(format),
         Command::Sessions(command) => command.run(),
     };
     match done {

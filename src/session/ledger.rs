@@ -43,6 +43,12 @@ pub enum What {
         /// Their normal form, by which the made-up answer is known.
         answer: Option<Digest>,
     },
+    /// The session could not begin, so the gateway answered the prompt; the pair is left out of later requests. No hook
+    /// of the prompt was run: asked again, it may go up.
+    Unopened {
+        /// The normal form of the made-up answer.
+        answer: Option<Digest>,
+    },
 }
 
 impl What {
@@ -50,7 +56,7 @@ impl What {
     pub fn texts(&self) -> &[Placed] {
         match self {
             Self::Prompt { texts } | Self::Note { texts } => texts,
-            Self::Answered { .. } => &[],
+            Self::Answered { .. } | Self::Unopened { .. } => &[],
         }
     }
 }
@@ -101,7 +107,7 @@ impl Ledger {
         self.entries
             .iter()
             .rev()
-            .find(|(_, e)| e.anchor == *anchor && !matches!(e.what, What::Note { .. }))
+            .find(|(_, e)| e.anchor == *anchor && matches!(e.what, What::Prompt { .. } | What::Answered { .. }))
             .map(|(_, e)| &e.what)
     }
 
@@ -124,7 +130,9 @@ impl Ledger {
                         replay.notes.push(Note { item, texts });
                     }
                 }
-                What::Answered { answer, .. } => replay.omitted.extend(answered_pair(view, item, *answer)),
+                What::Answered { answer, .. } | What::Unopened { answer } => {
+                    replay.omitted.extend(answered_pair(view, item, *answer))
+                }
             }
         }
         replay

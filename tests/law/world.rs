@@ -290,7 +290,7 @@ impl<'a> World<'a> {
         let store = Arc::new(Mortal { store, dead: AtomicBool::new(false) });
         let sessions = Sessions::new(config, store.clone()).await.unwrap();
         let pipeline = Pipeline::new(&config.hooks, &config.limits).unwrap();
-        let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions);
+        let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions).unwrap();
         turns.recover().await;
         let sweeper = tokio::spawn(Sweeper::new(turns.clone()).run());
         let service = Gateway::new(config, turns.clone()).unwrap().into_service();

@@ -2,9 +2,12 @@
 use super::Turns;
 use super::identify::Identity;
 use super::occasion::Particulars;
+use super::prompt::normal_form;
 use super::read::Read;
 use crate::config::EventKind;
+use crate::context::Step;
 use crate::hooks::{FireContext, HookReport};
+use crate::session::ledger::{Entry, What};
 
 impl Turns {
     /// Runs the hooks of a session that begins, resumes or was compacted. Other requests of the session wait meanwhile.
@@ -19,10 +22,22 @@ impl Turns {
         let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
         let reports = self.pipeline.fire(kind, &event, context).await;
         if let Some(text) = refusal(&reports) {
+            self.leave_out(read, identity, &text).await;
             return Some(text);
         }
         identity.record = self.apply(identity.record.clone(), kind, &reports, |record| record.started = true).await;
         None
+    }
+
+    /// A prompt that was refused does not go up with the next one either.
+    async fn leave_out(&self, read: &Read, identity: &Identity, reply: &str) {
+        let Step::Prompt { item } = read.view.step else { return };
+        let Some(anchor) = identity.anchors.at(&read.view, item) else { return };
+        let entry = Entry { anchor, what: What::Unopened { answer: normal_form(reply) } };
+        let known = identity.live.state.lock().ledger.entries().iter().any(|(_, known)| *known == entry);
+        if !known {
+            self.record(identity, Vec::new(), vec![entry]).await;
+        }
     }
 }
 

@@ -171,7 +171,7 @@ struct Handled {
 fn handled(state: &mut State, anchor: &Anchor, turn: &str) -> Option<Handled> {
     let reply = match state.ledger.prompt(anchor)? {
         What::Answered { reply, .. } => Some(reply.clone()),
-        What::Prompt { .. } | What::Note { .. } => None,
+        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } => None,
     };
     if state.record.turn.as_ref().is_none_or(|t| t.id != turn) {
         // A rewind to an earlier prompt: its turn runs again under its own id.
@@ -193,9 +193,14 @@ fn turn_id(identity: &Identity, item: usize, anchor: &Anchor) -> String {
 }
 
 fn answered(reply: &str) -> What {
+    What::Answered { reply: reply.to_owned(), answer: normal_form(reply) }
+}
+
+/// What an answer of these words is known by when the client sends it back.
+pub(super) fn normal_form(reply: &str) -> Option<Digest> {
     let mut form = NormalForm::new();
     form.text(reply);
-    What::Answered { reply: reply.to_owned(), answer: form.digest() }
+    form.digest()
 }
 
 pub(super) fn log_cuts(cuts: &[Cut], limit: usize) {

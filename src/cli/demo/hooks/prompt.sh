@@ -1,0 +1,2 @@
+# Once per prompt; what it prints is for this turn only.
+echo "Changed files: parser.rs"

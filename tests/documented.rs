@@ -1,0 +1,139 @@
+//! What the documentation shows works: the demo, the examples, the configurations in the README.
+#![allow(clippy::unwrap_used)] // clippy's leave for tests ends at the functions that they share
+
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+fn hookgate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hookgate")).args(arguments).env_remove("NO_COLOR").output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn package(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn example(name: &str) -> PathBuf {
+    package("config/examples").join(name)
+}
+
+/// The texts that hooks added to a request, frames left out.
+fn added(request: &Value) -> Vec<&str> {
+    let lines = request["added"].as_array().unwrap().iter().map(|line| line.as_str().unwrap());
+    lines.filter(|line| !line.starts_with('<')).collect()
+}
+
+#[test]
+fn the_demo_shows_the_hooks_at_work_in_every_dialect() {
+    let seen: Value = serde_json::from_str(&stdout(&hookgate(&["demo", "--dialect", "all", "--json"]))).unwrap();
+    let dialects: Vec<_> = seen.as_array().unwrap().iter().map(|run| run["dialect"].as_str().unwrap()).collect();
+    assert_eq!(dialects, ["anthropic", "chat", "responses", "gemini"]);
+    for run in seen.as_array().unwrap() {
+        let [first, second] = run["turns"].as_array().unwrap().as_slice() else { panic!("two turns: {run:#}") };
+        // A tool step carries what its prompt was given, and no hook ran for it.
+        for request in first["requests"].as_array().unwrap() {
+            assert_eq!(added(request), ["Open tasks: 5", "Changed files: parser.rs"], "{request:#}");
+        }
+        assert_eq!(first["requests"].as_array().unwrap().len(), 2);
+        assert_eq!(first["stop"]["turn"]["text"], "No: parser::empty_input fails, the other 41 pass.");
+        assert_eq!(first["stored"]["tasks"], "Open tasks: 4");
+        // What the stop hook stored replaces what the start hook gave, behind all that the model has seen.
+        let expected = ["Open tasks: 5", "Open tasks: 4", "Changed files: parser.rs"];
+        assert_eq!(added(&second["requests"][0]), expected, "{second:#}");
+        assert_eq!(second["stored"]["tasks"], "Open tasks: 3");
+    }
+}
+
+#[test]
+fn layout_system_shows_only_the_newest_text() {
+    let shown = stdout(&hookgate(&["demo", "--dialect", "chat", "--layout", "system"]));
+    let (_, second) = shown.split_once("## Turn 2, request 1").unwrap();
+    let (_, received) = second.split_once("The provider received").unwrap();
+    let (received, _) = received.split_once("The model answered").unwrap();
+    assert!(received.contains("Open tasks: 4") && !received.contains("Open tasks: 5"), "{received}");
+    assert!(!shown.contains('\x1b'), "colours are for terminals");
+}
+
+#[test]
+fn every_example_is_a_valid_configuration() {
+    let folders = std::fs::read_dir(package("config/examples")).unwrap();
+    let files: Vec<_> = folders.map(|folder| folder.unwrap().path().join("hookgate.yaml")).collect();
+    assert!(files.len() >= 3);
+    for file in files {
+        let file = file.to_str().unwrap();
+        assert_eq!(stdout(&hookgate(&["check", "--config", file])), format!("{file}: ok\n"));
+    }
+}
+
+#[test]
+fn every_configuration_in_the_readme_is_valid() {
+    let readme = std::fs::read_to_string(package("README.md")).unwrap();
+    let blocks: Vec<_> = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hookgate.yaml");
+    for block in blocks {
+        std::fs::write(&file, block).unwrap();
+        let output = hookgate(&["check", "--config", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{block}\n{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn the_notes_example_hands_on_what_a_turn_ended_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let hook = |event: &str| {
+        let mut child = Command::new("python3")
+            .arg(example("notes/notes.py"))
+            .current_dir(folder.path())
+            .env("NOTES_FILE", "notes.txt")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(event.as_bytes()).unwrap();
+        stdout(&child.wait_with_output().unwrap())
+    };
+    assert_eq!(hook(r#"{"event":"session.start"}"#), "");
+    hook(r#"{"event":"session.stop","turn":{"text":"The parser is fixed.\nDetails."}}"#);
+    let answer: Value = serde_json::from_str(&hook(r#"{"event":"session.start"}"#)).unwrap();
+    assert_eq!(answer["context"], "Noted so far:\nThe parser is fixed.");
+}
+
+/// The service of the retrieval example; ends with the test.
+struct Service(Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn the_retrieval_example_finds_the_paragraph() {
+    let mut command = Command::new("python3");
+    command.arg(example("retrieval/retrieve.py")).arg(example("retrieval/handbook.md")).arg("0");
+    let mut service = Service(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(service.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port: u16 = line.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let ask = |prompt: &str| {
+        let event = serde_json::json!({ "event": "prompt.submit", "prompt": { "text": prompt } }).to_string();
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "POST /hook HTTP/1.0\r\ncontent-length: {}\r\n\r\n{event}", event.len()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        serde_json::from_str::<Value>(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    };
+    let found = ask("Who has to look at a database migration?");
+    assert!(found["context"].as_str().unwrap().starts_with("A database migration needs two people"), "{found}");
+    assert_eq!(ask("Hello"), serde_json::json!({}));
+}
