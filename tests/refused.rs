@@ -1,5 +1,5 @@
 //! What a hook refused reaches the provider neither at once nor as part of a later request's history.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod support;
 
