@@ -1,13 +1,14 @@
 //! A conversation: one history under a session, its layout, its baseline and its running turn.
 //!
 //! A session key can carry several: sub-agents that share a URL, a memory-extraction agent, a fork after a rewind.
-use super::ledger::{Entry, Ledger};
-use super::prefix::Prefix;
+use super::ledger::Ledger;
+use super::prefix::{Piece, Prefix};
 use super::record::SessionKey;
 use crate::context::placement::Placed;
 use crate::context::{Call, Digest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
 
 /// Version of the stored form.
 pub const VERSION: u32 = 1;
@@ -127,7 +128,7 @@ impl Conversation {
         }
     }
 
-    /// Whether a history whose longest known node is `node` goes on with this conversation, and is not a fork of it.
+    /// Whether a history whose longest known node is `node` holds all of this conversation.
     pub fn continues_at(&self, node: Digest) -> bool {
         self.tip == Some(node) || self.tip_answer == Some(node)
     }
@@ -144,8 +145,11 @@ pub struct Live {
     pub state: Mutex<State>,
     /// Held while the hooks of a prompt run, so that a retry joins them.
     pub gate: tokio::sync::Mutex<()>,
-    /// Held while its record is written, so that an older state never overwrites a newer one.
-    pub(super) writing: tokio::sync::Mutex<()>,
+    /// Held while its record is written, so that an older state never overwrites a newer one: the key of the first ledger
+    /// entry that is not stored. What a failing store did not take is written with the next commit.
+    pub(super) unsaved_from: tokio::sync::Mutex<u64>,
+    /// Deleted: nothing of it is stored any more.
+    pub(super) forgotten: AtomicBool,
 }
 
 /// What changes.
@@ -157,26 +161,50 @@ pub struct State {
     pub ledger: Ledger,
     /// The newest request, for the measure of what caching keeps.
     pub prefix: Option<Prefix>,
+    /// Node of the request that goes on with this conversation; until its hooks have run it is ahead of the record's tip.
+    pub claimed: Option<Digest>,
 }
 
-impl Live {
-    /// A conversation with what was stored of it.
-    pub fn new(key: SessionKey, record: Conversation, ledger: Ledger) -> Self {
-        Self {
-            key,
-            id: record.id.clone(),
-            state: Mutex::new(State { record, ledger, prefix: None }),
-            gate: tokio::sync::Mutex::new(()),
-            writing: tokio::sync::Mutex::new(()),
+impl State {
+    /// Whether a request whose history ends with `end`, and whose longest known node is `node`, goes on with this
+    /// conversation, and is not a fork of it. Of several that would, the first has it: others that say something else at
+    /// the same point fork, and retries of the first join it.
+    pub fn claim(&mut self, node: Digest, end: Digest) -> bool {
+        let is_free = self.claimed.is_none_or(|claimed| self.record.tip == Some(claimed));
+        let goes_on = self.claimed == Some(end) || (is_free && self.record.continues_at(node));
+        if goes_on {
+            self.claimed = Some(end);
         }
+        goes_on
     }
 }
 
-/// What a commit writes beside the record.
+impl Live {
+    /// A conversation of whose ledger the entries before `unsaved_from` are stored.
+    pub fn new(key: SessionKey, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
+        Self {
+            key,
+            id: record.id.clone(),
+            state: Mutex::new(State { record, ledger, prefix: None, claimed: None }),
+            gate: tokio::sync::Mutex::new(()),
+            unsaved_from: tokio::sync::Mutex::new(unsaved_from),
+            forgotten: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes that it takes in memory, for the cache.
+    pub(super) fn weight(&self) -> u32 {
+        /// Record, locks, ids.
+        const BASE: usize = 2048;
+        let state = self.state.lock();
+        let pieces = state.prefix.as_ref().map_or(0, |prefix| prefix.pieces.len() * size_of::<Piece>());
+        u32::try_from(BASE + state.ledger.bytes() + pieces).unwrap_or(u32::MAX)
+    }
+}
+
+/// What a commit writes beside the record and the ledger's new entries.
 #[derive(Debug, Default)]
 pub struct Change {
-    /// New entries with their keys.
-    pub entries: Vec<(u64, Entry)>,
     /// Keys of entries that no longer fit.
     pub dropped: Vec<u64>,
     /// Nodes by which later requests find the conversation.

@@ -19,10 +19,13 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-/// Conversations in memory; more are read back from the store.
-const LIVE: u64 = 10_000;
+/// Bytes of conversations in memory, some 50,000 of ordinary length; more are read back from the store.
+const LIVE_BYTES: u64 = 256 << 20;
+/// Conversations in use beyond which those that nobody holds any more are swept out.
+const SWEEP_AT: usize = 20_000;
 /// Nodes in memory, about 200 bytes each.
 const NODES: u64 = 200_000;
 /// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
@@ -72,7 +75,8 @@ pub struct Conversations {
 impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, nodes: Cache::new(NODES), recent: Cache::new(LIVE), in_use: Mutex::new(HashMap::new()) }
+        let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES).build();
+        Self { store, nodes: Cache::new(NODES), recent, in_use: Mutex::new(HashMap::new()) }
     }
 
     /// The longest known history that `chain` begins with.
@@ -154,7 +158,8 @@ impl Conversations {
             return Err(StoreError::Newer { found: format!("conversation {}", record.v), known: "conversation 1" });
         }
         let ledger = self.stored_ledger(owner).await?;
-        Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger))))
+        let unsaved_from = ledger.next_key();
+        Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger, unsaved_from))))
     }
 
     async fn stored_ledger(&self, owner: &NodeOwner) -> Result<Ledger, StoreError> {
@@ -185,7 +190,7 @@ impl Conversations {
         if let Some(other) = in_use.get(&path).and_then(Weak::upgrade) {
             return other;
         }
-        if in_use.len() as u64 > 2 * LIVE {
+        if in_use.len() > SWEEP_AT {
             in_use.retain(|_, weak| weak.strong_count() > 0);
         }
         let live = Arc::new(live);
@@ -197,26 +202,24 @@ impl Conversations {
     /// A new conversation under `session`.
     pub fn create(&self, session: &SessionKey, layout: ConversationLayout, shape: Shape) -> Arc<Live> {
         let record = Conversation::new(new_id(), layout, shape);
-        self.keep(record_key(session, &record.id), Live::new(session.clone(), record, Ledger::default()))
+        self.keep(record_key(session, &record.id), Live::new(session.clone(), record, Ledger::default(), 0))
     }
 
     /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
-    /// what was placed, as far as its anchors are in the new history (see [`Ledger::fork`]). Returns what has to be
-    /// committed with it.
-    pub fn fork(&self, parent: &Live, anchors: &Anchors, news: Option<usize>, shape: Shape) -> (Arc<Live>, Change) {
+    /// what was placed, as far as its anchors are in the new history (see [`Ledger::fork`]). It has to
+    /// be committed.
+    pub fn fork(&self, parent: &Live, anchors: &Anchors, news: Option<usize>, shape: Shape) -> Arc<Live> {
         let (record, ledger) = {
             let state = parent.state.lock();
             let record =
                 Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
             (record, state.ledger.fork(anchors, news))
         };
-        let change = Change { entries: ledger.entries().to_vec(), ..Change::default() };
-        let live = self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger));
-        (live, change)
+        self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger, 0))
     }
 
-    /// Writes the record as it stands and `change` beside it, all or nothing, durable on return. What is in memory counts
-    /// at once, so that traffic goes on when the store fails.
+    /// Writes the record as it stands, the ledger's new entries and `change`, all or nothing, durable on return. What is in
+    /// memory counts at once, so that traffic goes on when the store fails.
     ///
     /// # Errors
     /// When the store can't be written.
@@ -226,13 +229,21 @@ impl Conversations {
         for node in &change.nodes {
             self.nodes.insert(*node, shared.clone());
         }
-        let _writing = live.writing.lock().await;
-        let (record, first) = self.number_nodes(&mut live.state.lock(), &change);
-        let mut batch: Vec<(Vec<u8>, Option<Bytes>)> = vec![(record_key(&live.key, &live.id), Some(record))];
-        let entries = entry_prefix(&live.key, &live.id);
-        for (seq, entry) in &change.entries {
-            batch.push((numbered(&entries, *seq), Some(encode(entry)?)));
+        let mut unsaved_from = live.unsaved_from.lock().await;
+        if live.forgotten.load(Ordering::Relaxed) {
+            return Ok(());
         }
+        let path = record_key(&live.key, &live.id);
+        let (record, first) = self.number_nodes(&mut live.state.lock(), &change);
+        let mut batch: Vec<(Vec<u8>, Option<Bytes>)> = vec![(path.clone(), Some(record))];
+        let entries = entry_prefix(&live.key, &live.id);
+        let saved = {
+            let state = live.state.lock();
+            for (seq, entry) in state.ledger.entries().iter().filter(|(seq, _)| *seq >= *unsaved_from) {
+                batch.push((numbered(&entries, *seq), Some(encode(entry)?)));
+            }
+            state.ledger.next_key()
+        };
         batch.extend(change.dropped.iter().map(|seq| (numbered(&entries, *seq), None)));
         let places = place_prefix(&live.key, &live.id);
         for (seq, node) in (first..).zip(&change.nodes) {
@@ -246,7 +257,13 @@ impl Conversations {
                 batch.push((place, None));
             }
         }
-        self.store.write(batch).await
+        self.store.write(batch).await?;
+        *unsaved_from = saved;
+        // Put back to be weighed anew.
+        if let Some(kept) = self.recent.get(&path) {
+            self.recent.insert(path, kept);
+        }
+        Ok(())
     }
 
     /// Gives the new nodes their numbers; the record's bytes and the first number.
@@ -262,6 +279,20 @@ impl Conversations {
     /// # Errors
     /// When the store can't be read or written.
     pub async fn forget(&self, session: &SessionKey) -> Result<(), StoreError> {
+        let records = under(session, "c/", "");
+        let live: Vec<Arc<Live>> = {
+            let in_use = self.in_use.lock();
+            in_use
+                .iter()
+                .filter(|(path, _)| path.starts_with(&records))
+                .filter_map(|(_, live)| live.upgrade())
+                .collect()
+        };
+        for live in live {
+            live.forgotten.store(true, Ordering::Relaxed);
+            // A write that has begun ends first, so that what it wrote is deleted too.
+            drop(live.unsaved_from.lock().await);
+        }
         let prefix = under(session, "k/", "");
         loop {
             let page = self.store.scan(&prefix, None, PAGE).await?;
@@ -278,7 +309,6 @@ impl Conversations {
             }
             self.store.write(batch).await?;
         }
-        let records = under(session, "c/", "");
         self.in_use.lock().retain(|path, _| {
             let gone = path.starts_with(&records[..]);
             if gone {

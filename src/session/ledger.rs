@@ -51,6 +51,14 @@ pub enum What {
     },
 }
 
+impl Entry {
+    fn bytes(&self) -> usize {
+        let texts: usize = self.what.texts().iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len()).sum();
+        let reply = if let What::Answered { reply, .. } = &self.what { reply.len() } else { 0 };
+        size_of::<Self>() + texts + reply
+    }
+}
+
 impl What {
     /// The texts that it places.
     pub fn texts(&self) -> &[Placed] {
@@ -65,6 +73,7 @@ impl What {
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     entries: Vec<(u64, Entry)>,
+    bytes: usize,
 }
 
 /// What the ledger says about one request.
@@ -81,7 +90,13 @@ pub struct Replay {
 impl Ledger {
     /// From stored entries, in ascending order of their keys.
     pub fn from_entries(entries: Vec<(u64, Entry)>) -> Self {
-        Self { entries }
+        let bytes = entries.iter().map(|(_, entry)| entry.bytes()).sum();
+        Self { entries, bytes }
+    }
+
+    /// Bytes that its entries take in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The entries with their keys.
@@ -94,12 +109,14 @@ impl Ledger {
         self.entries.last().map_or(0, |(key, _)| key + 1)
     }
 
-    /// Adds an entry; returns its key and the keys of old ones that no longer fit.
-    pub fn push(&mut self, entry: Entry) -> (u64, Vec<u64>) {
+    /// Adds an entry; returns the keys of old ones that no longer fit.
+    pub fn push(&mut self, entry: Entry) -> Vec<u64> {
         let key = self.next_key();
+        self.bytes += entry.bytes();
         self.entries.push((key, entry));
         let excess = self.entries.len().saturating_sub(MAX_ENTRIES);
-        (key, self.entries.drain(..excess).map(|(k, _)| k).collect())
+        let dropped = self.entries.drain(..excess).inspect(|(_, old)| self.bytes -= old.bytes());
+        dropped.map(|(key, _)| key).collect()
     }
 
     /// The entry that says that this prompt was handled.
@@ -167,7 +184,7 @@ impl Ledger {
     pub fn fork(&self, anchors: &Anchors, news: Option<usize>) -> Self {
         let stays = |entry: &Entry| anchors.item(&entry.anchor).is_some_and(|item| Some(item) != news);
         let kept = self.entries.iter().filter(|(_, entry)| stays(entry));
-        Self { entries: kept.cloned().collect() }
+        Self::from_entries(kept.cloned().collect())
     }
 }
 

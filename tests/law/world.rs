@@ -59,6 +59,8 @@ struct Shared {
 pub struct Held {
     /// The event whose hook does not answer, or [`PROVIDER`].
     at: &'static str,
+    /// How many pass before.
+    passing: usize,
     /// Opened when it is reached.
     pub reached: Gate,
     /// Opened by the test.
@@ -127,9 +129,9 @@ impl Stage {
         }
     }
 
-    /// Holds whoever comes to this point next.
-    pub fn hold(&self, at: &'static str) -> Held {
-        let held = Held { at, reached: Gate::new(), go: Gate::new() };
+    /// Holds who comes to this point when `passing` others have passed.
+    pub fn hold(&self, at: &'static str, passing: usize) -> Held {
+        let held = Held { at, passing, reached: Gate::new(), go: Gate::new() };
         *self.shared.held.lock() = Some(held.clone());
         held
     }
@@ -164,7 +166,12 @@ impl Stage {
 impl Shared {
     /// The steps, or none if this is where everything stands still.
     fn unless_held(&self, at: &str, steps: Vec<Step>) -> Vec<Step> {
-        match self.held.lock().take_if(|held| held.at == at) {
+        let is_here = |held: &mut Held| {
+            let passes = held.passing > 0;
+            held.passing -= usize::from(held.at == at && passes);
+            held.at == at && !passes
+        };
+        match self.held.lock().take_if(is_here) {
             Some(held) => {
                 held.reached.open();
                 vec![Step::Wait(held.go), Step::Close]

@@ -159,7 +159,7 @@ impl Turns {
         if !record.started || record.is_ended() || is_compacted(read, chain, Some((&place, &record))) {
             return None;
         }
-        if goes_on(read, &place) && !starts_over(read, owner, chain, &place) {
+        if !starts_over(read, owner, chain, &place) && goes_on(read, chain, &place) {
             return Some(self.identity(read, owner, chain.clone(), place.live, record));
         }
         None
@@ -239,15 +239,15 @@ impl Turns {
         place: Option<Place>,
         compacted: bool,
     ) -> Arc<Live> {
-        let (live, mut change, known) = match place {
-            Some(place) if !compacted && goes_on(read, &place) => return place.live,
+        let (live, known) = match place {
+            Some(place) if !compacted && goes_on(read, chain, &place) => return place.live,
             Some(place) if !compacted => {
                 let anchors = anchors(read, chain, &place.live);
                 let news = new_prompt(read, chain, &place.found);
-                let (live, change) = self.sessions.conversations.fork(&place.live, &anchors, news, shape(read));
-                (live, change, place.found.covered)
+                let live = self.sessions.conversations.fork(&place.live, &anchors, news, shape(read));
+                (live, place.found.covered)
             }
-            _ => (self.sessions.conversations.create(key, self.layout(read), shape(read)), Change::default(), 0),
+            _ => (self.sessions.conversations.create(key, self.layout(read), shape(read)), 0),
         };
         {
             let mut state = live.state.lock();
@@ -256,8 +256,8 @@ impl Turns {
         }
         // Known at once, so that a second first request finds it as soon as it may go on. What was answered elsewhere is
         // noted too: a rewind may go back behind the point where this gateway came in.
-        change.nodes.extend(chain.ends(known));
-        self.commit(&live, change).await;
+        let nodes = chain.ends(known).collect();
+        self.commit(&live, Change { nodes, ..Change::default() }).await;
         live
     }
 
@@ -283,12 +283,12 @@ impl Turns {
 
 /// Whether the request goes on with the conversation that it was found in, and does not fork it. A rewind to an earlier
 /// request forks too: what was placed behind that point must not meet the same words said anew.
-fn goes_on(read: &Read, place: &Place) -> bool {
+fn goes_on(read: &Read, chain: &Chain, place: &Place) -> bool {
     let Place { found, live } = place;
-    let state = live.state.lock();
+    let mut state = live.state.lock();
     let same_agent = !state.record.shape.is_other_agent(shape(read));
     let delta = found.covered == 0 && read.view.delta.is_some();
-    delta || (same_agent && state.record.continues_at(found.node))
+    delta || (same_agent && state.claim(found.node, chain.end()))
 }
 
 /// The prompt that a request ends with, if the known history does not hold it.

@@ -137,9 +137,7 @@ impl Turns {
         {
             let mut state = identity.live.state.lock();
             for entry in entries {
-                let (seq, dropped) = state.ledger.push(entry.clone());
-                change.entries.push((seq, entry));
-                change.dropped.extend(dropped);
+                change.dropped.extend(state.ledger.push(entry));
             }
             identity.set_tip(&mut state);
         }

@@ -112,6 +112,8 @@ impl Turns {
 
     /// Deletes a session with all that belongs to it; false when the store failed, which is logged.
     pub async fn delete_session(&self, key: &SessionKey) -> bool {
+        // What is being opened right now would be deleted in part.
+        let _opening = self.sessions.opening.lock(scope_of(key)).await;
         if let Err(error) = self.sessions.conversations.forget(key).await {
             self.sessions.records.report(&error);
         }
