@@ -2,7 +2,7 @@
 //!
 //! Decides what is new (a baseline, a newer version of a slot, this turn's texts) within the budget, and puts it together
 //! with what the ledger replays. Works on the conversation's state alone; the caller stores and lowers the result.
-use super::anchor::Anchors;
+use super::anchor::{Anchor, Anchors};
 use super::conversation::{ConversationLayout, State};
 use super::ledger::{Entry, Keep, What};
 use crate::config::Retain;
@@ -206,12 +206,7 @@ impl Scenery<'_> {
             ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
             ConversationLayout::System => {
                 let mut texts = self.persistent(&mut Budget::new(self.budget), &mut Vec::new());
-                texts.extend(
-                    current
-                        .and_then(|i| self.anchors.at(self.view, i))
-                        .map(|a| state.ledger.ephemeral(&a))
-                        .unwrap_or_default(),
-                );
+                texts.extend(self.running(state, current).map(|a| state.ledger.ephemeral(&a)).unwrap_or_default());
                 (SystemEdge::Front { after: self.protected }, texts)
             }
         };
@@ -231,6 +226,18 @@ impl Scenery<'_> {
     fn current(&self, state: &State) -> Option<usize> {
         let prompts = state.ledger.entries().iter().filter(|(_, e)| matches!(e.what, What::Prompt { .. }));
         prompts.filter_map(|(_, e)| self.anchors.item(&e.anchor)).max()
+    }
+
+    /// The anchor of the running turn's prompt. A delta's tool step does not show the prompt: there it is the newest one.
+    fn running(&self, state: &State, current: Option<usize>) -> Option<Anchor> {
+        match current {
+            Some(item) => self.anchors.at(self.view, item),
+            None if self.view.delta.is_some() => {
+                let mut newest_first = state.ledger.entries().iter().rev();
+                newest_first.find(|(_, e)| matches!(e.what, What::Prompt { .. })).map(|(_, e)| e.anchor.clone())
+            }
+            None => None,
+        }
     }
 
     fn tail(&self) -> Option<usize> {
