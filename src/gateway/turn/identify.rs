@@ -249,6 +249,10 @@ impl Turns {
         }
         // Known at once, so that a second first request finds it as soon as it may go on.
         change.nodes.push(chain.end());
+        if matches!(read.view.delta, Some(Delta::Conversation(_))) {
+            // Later requests name it by nothing but the provider's id.
+            change.nodes.push(chain.root());
+        }
         self.commit(&live, change).await;
         live
     }
