@@ -9,9 +9,13 @@ mod speech;
 mod stage;
 
 mod blocked;
+mod budget;
+mod deltas;
 mod encodings;
 mod endings;
+mod identity;
 mod once;
+mod side;
 mod stop;
 mod streams;
 mod system;
