@@ -13,6 +13,7 @@ mod budget;
 mod deltas;
 mod encodings;
 mod endings;
+mod ends;
 mod identity;
 mod once;
 mod side;
