@@ -152,10 +152,13 @@ impl Keep {
     }
 }
 
-/// The items from a prompt to the made-up answer behind it, if that is what stands there.
+/// The items from a prompt to the made-up answer behind it, if that is what stands there. A client that drops the answer
+/// asks on right behind the prompt, which then goes alone.
 fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> Option<Range<usize>> {
-    let reply = (prompt + 1..view.items.len()).find(|i| view.items[*i].role() == Role::Assistant)?;
-    let between_is_instructions =
-        (prompt + 1..reply).all(|i| matches!(view.items[i].role(), Role::System | Role::Other));
-    (view.items[reply].facts.link == answer && between_is_instructions).then_some(prompt..reply + 1)
+    let next = (prompt + 1..view.items.len()).find(|i| !matches!(view.items[*i].role(), Role::System | Role::Other))?;
+    match view.items[next].role() {
+        Role::Assistant => (view.items[next].facts.link == answer).then_some(prompt..next + 1),
+        Role::User => Some(prompt..next),
+        _ => None,
+    }
 }
