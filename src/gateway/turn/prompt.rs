@@ -25,7 +25,8 @@ impl Turns {
                 self.join_turn(read, identity, item).await;
                 return None;
             }
-            Step::Resume | Step::Empty => return None,
+            Step::Resume => read.prefilled_prompt()?,
+            Step::Empty => return None,
         };
         let anchor = identity.anchors.at(&read.view, item)?;
         let turn = turn_id(identity, item, &anchor);
