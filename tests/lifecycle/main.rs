@@ -15,6 +15,7 @@ mod encodings;
 mod endings;
 mod ends;
 mod identity;
+mod odd_answers;
 mod once;
 mod side;
 mod stop;

@@ -214,3 +214,23 @@ async fn concurrent_prompts_behind_one_history_are_turns_of_their_own() {
         assert_eq!((ids.len(), turns.len()), (9, 9), "{speech:?} {turns:?}");
     }
 }
+
+/// Gemini's calls may have no id: they are told by what they say.
+#[tokio::test]
+async fn calls_without_an_id_are_steps_of_their_turn() {
+    let stage = Stage::usual().await;
+    let call = r#"{"role":"model","parts":[{"functionCall":{"name":"look","args":{"a":1}}}]}"#;
+    let result = r#"{"role":"user","parts":[{"functionResponse":{"name":"look","response":{"o":1}}}]}"#;
+    let prompt = r#"{"role":"user","parts":[{"text":"one"}]}"#;
+    for contents in
+        [prompt.to_owned(), format!("{prompt},{call},{result}"), format!("{prompt},{call},{result},{call},{result}")]
+    {
+        let target = Speech::Gemini.target(true);
+        stage.post(target, &session("s1"), format!(r#"{{"contents":[{contents}]}}"#)).await;
+    }
+    assert_eq!(stage.runs()[..2], [1, 1]);
+    for body in stage.bodies() {
+        let seen = Speech::Gemini.seen(&body);
+        assert!(seen.item(0).contains("EPH(one)") && body.to_string().matches("EPH").count() == 1, "{body}");
+    }
+}
