@@ -17,6 +17,7 @@ mod ends;
 mod identity;
 mod odd_answers;
 mod once;
+mod placement;
 mod side;
 mod stop;
 mod streams;

@@ -225,3 +225,77 @@ async fn a_shorter_history_alone_is_no_compaction() {
     assert_eq!(stage.runs()[0], 1);
     assert!(stage.last_body().to_string().contains("SYS1"));
 }
+
+/// How each client's history begins behind a compaction.
+#[tokio::test]
+async fn compacted_histories_of_other_clients_begin_anew() {
+    let openings = [
+        (Speech::Chat, "x-session-id: ses_1\r\nuser-agent: opencode/1.18.33\r\n", "What did we do so far?"),
+        (
+            Speech::Gemini,
+            "x-hookgate-session: g1\r\nuser-agent: GeminiCLI/0.61.0\r\n",
+            "<state_snapshot>x</state_snapshot>",
+        ),
+        (
+            Speech::Chat,
+            "x-hookgate-session: q1\r\nuser-agent: QwenCode/0.24.4\r\n",
+            "<state_snapshot>x</state_snapshot>",
+        ),
+    ];
+    for (speech, headers, opening) in openings {
+        let stage = Stage::play(counted_starts()).await;
+        let mut agent = stage.agent(speech, true).headers(headers);
+        two_turns(&mut agent).await;
+        agent.history = vec![Item::user(opening), Item::model("ok"), Item::user("go on")];
+        agent.send().await;
+        let up = stage.last_body().to_string();
+        assert!(up.contains("SYS2") && !up.contains("SYS1"), "{headers} {up}");
+        let start = stage.events("session.start").remove(1);
+        assert_eq!(start["session"]["source"], "compact", "{headers}");
+        agent.prompt("more").await;
+        assert_eq!(stage.runs()[0], 2, "{headers}");
+    }
+}
+
+/// The provider compacts: an item of the history says so.
+#[tokio::test]
+async fn a_compaction_item_begins_anew_once() {
+    let stage = Stage::play(counted_starts()).await;
+    let headers = crate::stage::session("s1");
+    let mut agent = stage.agent(Speech::Responses, true).headers(&headers);
+    two_turns(&mut agent).await;
+    let item = json!({"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAA"});
+    let three = json!({"type": "message", "role": "user", "content": "three"});
+    let answer =
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ANSWER2"}]});
+    let four = json!({"type": "message", "role": "user", "content": "four"});
+    for input in [json!([item, three]), json!([item, three, answer, four])] {
+        let body = json!({"model": "m", "instructions": "You are normal.", "input": input});
+        stage.post("/v1/responses", &headers, body.to_string()).await;
+        let up = stage.last_body();
+        assert!(up.to_string().contains("SYS2") && !up.to_string().contains("SYS1"), "{up}");
+        assert_eq!(up["input"][0], item);
+    }
+    assert_eq!(stage.runs()[0], 2);
+}
+
+/// Sub-agents by the headers of the clients themselves.
+#[tokio::test]
+async fn clients_name_their_sub_agents() {
+    let claude = format!("{CLAUDE}x-claude-code-agent-id: a1\r\n");
+    let codex_sub = "session-id: c1\r\nthread-id: t2\r\noriginator: codex_cli_rs\r\nx-codex-parent-thread-id: c1\r\n";
+    for (speech, headers, agent, parent) in [
+        (Speech::Anthropic, CLAUDE.to_owned(), "main", Value::Null),
+        (Speech::Anthropic, claude, "a1", Value::Null),
+        (Speech::Responses, codex(0, "turn"), "main", Value::Null),
+        (Speech::Responses, codex_sub.to_owned(), "t2", json!("main")),
+    ] {
+        let stage = Stage::usual().await;
+        stage.agent(speech, true).headers(headers).prompt("one").await;
+        let event = stage.events("session.start").remove(0);
+        assert_eq!(
+            (&event["session"]["id"], &event["session"]["agent"], &event["session"]["parent"]),
+            (&json!("c1"), &json!(agent), &parent)
+        );
+    }
+}
