@@ -90,6 +90,9 @@ pub struct Conversation {
     pub ephemeral_from: u64,
     /// Persistent text behind the client's instructions, frozen with the first request.
     pub baseline: Vec<Placed>,
+    /// Ledger key from which on persistent text stands; what was placed before is said by the baseline.
+    #[serde(default)]
+    pub persistent_from: u64,
     /// Whether a baseline was decided on (it may be empty).
     pub baseline_set: bool,
     /// Node of the newest request.
@@ -119,6 +122,7 @@ impl Conversation {
             ephemeral_from: 0,
             baseline: Vec::new(),
             baseline_set: false,
+            persistent_from: 0,
             tip: None,
             tip_answer: None,
             turn: None,

@@ -157,12 +157,12 @@ impl Conversations {
         if record.v > VERSION {
             return Err(StoreError::Newer { found: format!("conversation {}", record.v), known: "conversation 1" });
         }
-        let ledger = self.stored_ledger(owner).await?;
+        let ledger = self.stored_ledger(owner, record.persistent_from).await?;
         let unsaved_from = ledger.next_key();
         Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger, unsaved_from))))
     }
 
-    async fn stored_ledger(&self, owner: &NodeOwner) -> Result<Ledger, StoreError> {
+    async fn stored_ledger(&self, owner: &NodeOwner, persistent_from: u64) -> Result<Ledger, StoreError> {
         let prefix = entry_prefix(&owner.session, &owner.conversation);
         let mut entries = Vec::new();
         let mut after = None;
@@ -175,7 +175,7 @@ impl Conversations {
                 entries.push((seq.unwrap_or_default(), decode::<Entry>(&value)?));
             }
             if !full {
-                return Ok(Ledger::from_entries(entries));
+                return Ok(Ledger::from_entries(entries, persistent_from));
             }
         }
     }

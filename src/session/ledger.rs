@@ -74,6 +74,8 @@ impl What {
 pub struct Ledger {
     entries: Vec<(u64, Entry)>,
     bytes: usize,
+    /// Persistent text of entries before this key is said by a newer baseline.
+    persistent_from: u64,
 }
 
 /// What the ledger says about one request.
@@ -88,10 +90,11 @@ pub struct Replay {
 }
 
 impl Ledger {
-    /// From stored entries, in ascending order of their keys.
-    pub fn from_entries(entries: Vec<(u64, Entry)>) -> Self {
+    /// From stored entries, in ascending order of their keys; persistent text of those before `persistent_from` does not
+    /// stand any more.
+    pub fn from_entries(entries: Vec<(u64, Entry)>, persistent_from: u64) -> Self {
         let bytes = entries.iter().map(|(_, entry)| entry.bytes()).sum();
-        Self { entries, bytes }
+        Self { entries, bytes, persistent_from }
     }
 
     /// Bytes that its entries take in memory.
@@ -140,7 +143,10 @@ impl Ledger {
                 What::Prompt { texts } | What::Note { texts } => {
                     let texts: Vec<String> = texts
                         .iter()
-                        .filter(|t| t.kind == TextKind::Persistent || keep.ephemeral(*key, current == Some(item)))
+                        .filter(|t| match t.kind {
+                            TextKind::Persistent => self.persists(*key),
+                            TextKind::Ephemeral => keep.ephemeral(*key, current == Some(item)),
+                        })
                         .map(|t| t.text.clone())
                         .collect();
                     if !texts.is_empty() {
@@ -163,19 +169,15 @@ impl Ledger {
         }
     }
 
-    /// Takes persistent text out of all entries, because a new baseline says it; returns the entries that changed.
-    pub fn drop_persistent(&mut self) -> Vec<(u64, Entry)> {
-        let mut changed = Vec::new();
-        for (key, entry) in &mut self.entries {
-            if let What::Prompt { texts } | What::Note { texts } = &mut entry.what {
-                let before = texts.len();
-                texts.retain(|t| t.kind != TextKind::Persistent);
-                if texts.len() < before {
-                    changed.push((*key, entry.clone()));
-                }
-            }
-        }
-        changed
+    /// Persistent text of the entries so far no longer stands: a new baseline says it. Returns the key from which on it does.
+    pub fn renew(&mut self) -> u64 {
+        self.persistent_from = self.next_key();
+        self.persistent_from
+    }
+
+    /// Whether the persistent text of the entry with this key still stands.
+    pub fn persists(&self, key: u64) -> bool {
+        key >= self.persistent_from
     }
 
     /// The ledger of a fork: what still has its anchor in the new history, under the same keys. `news` is the item that the
@@ -184,7 +186,7 @@ impl Ledger {
     pub fn fork(&self, anchors: &Anchors, news: Option<usize>) -> Self {
         let stays = |entry: &Entry| anchors.item(&entry.anchor).is_some_and(|item| Some(item) != news);
         let kept = self.entries.iter().filter(|(_, entry)| stays(entry));
-        Self::from_entries(kept.cloned().collect())
+        Self::from_entries(kept.cloned().collect(), self.persistent_from)
     }
 }
 
@@ -207,10 +209,13 @@ impl Keep {
     }
 }
 
-/// The items from a prompt to the made-up answer behind it, if that is what stands there.
+/// The items from a prompt to the made-up answer behind it, if that is what stands there. A client that drops the answer
+/// asks on right behind the prompt, which then goes alone.
 fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> Option<Range<usize>> {
-    let reply = (prompt + 1..view.items.len()).find(|i| view.items[*i].role() == Role::Assistant)?;
-    let between_is_instructions =
-        (prompt + 1..reply).all(|i| matches!(view.items[i].role(), Role::System | Role::Other));
-    (view.items[reply].facts.link == answer && between_is_instructions).then_some(prompt..reply + 1)
+    let next = (prompt + 1..view.items.len()).find(|i| !matches!(view.items[*i].role(), Role::System | Role::Other))?;
+    match view.items[next].role() {
+        Role::Assistant => (view.items[next].facts.link == answer).then_some(prompt..next + 1),
+        Role::User => Some(prompt..next),
+        _ => None,
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Decides what is new (a baseline, a newer version of a slot, this turn's texts) within the budget, and puts it together
 //! with what the ledger replays. Works on the conversation's state alone; the caller stores and lowers the result.
-use super::anchor::Anchors;
+use super::anchor::{Anchor, Anchors};
 use super::conversation::{ConversationLayout, State};
 use super::ledger::{Entry, Keep, What};
 use crate::config::Retain;
@@ -91,15 +91,15 @@ impl Scenery<'_> {
     }
 
     /// Forgets the baseline when nothing is lost by it: the conversation was idle for longer than any provider's cache
-    /// lives, and nothing in it is bound to its prefix. Returns the entries that changed; a new baseline is set next.
-    pub fn renew_baseline(&self, state: &mut State, now_ms: u64) -> Vec<(u64, Entry)> {
+    /// lives, and nothing in it is bound to its prefix. A new baseline is set next.
+    pub fn renew_baseline(&self, state: &mut State, now_ms: u64) {
         let idle = now_ms.saturating_sub(state.record.last_active);
         if !state.record.baseline_set || self.is_signed() || idle < RENEW_AFTER_MS {
-            return Vec::new();
+            return;
         }
         state.record.baseline_set = false;
         state.record.baseline.clear();
-        state.ledger.drop_persistent()
+        state.record.persistent_from = state.ledger.renew();
     }
 
     /// The persistent text of layout stable, decided with the first request that has a place for it. Returns an entry when
@@ -151,7 +151,8 @@ impl Scenery<'_> {
     /// The version of each slot that the model has in this history. Read from what stands in it, not remembered beside it:
     /// a rewind takes back what was placed behind the point that it goes back to.
     fn known<'s>(&self, state: &'s State) -> BTreeMap<&'s str, Digest> {
-        let noted = state.ledger.entries().iter().filter(|(_, entry)| self.holds(entry));
+        let noted =
+            state.ledger.entries().iter().filter(|(key, entry)| state.ledger.persists(*key) && self.holds(entry));
         let texts = state.record.baseline.iter().chain(noted.flat_map(|(_, entry)| entry.what.texts()));
         let mut known = BTreeMap::new();
         for text in texts.filter(|text| text.kind == TextKind::Persistent) {
@@ -245,12 +246,7 @@ impl Scenery<'_> {
             ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
             ConversationLayout::System => {
                 let mut texts = self.persistent(&mut Budget::new(self.budget), &mut Vec::new());
-                texts.extend(
-                    current
-                        .and_then(|i| self.anchors.at(self.view, i))
-                        .map(|a| state.ledger.ephemeral(&a))
-                        .unwrap_or_default(),
-                );
+                texts.extend(self.running(state, current).map(|a| state.ledger.ephemeral(&a)).unwrap_or_default());
                 (SystemEdge::Front { after: self.protected }, texts)
             }
         };
@@ -269,6 +265,18 @@ impl Scenery<'_> {
     fn current(&self, state: &State) -> Option<usize> {
         let prompts = state.ledger.entries().iter().filter(|(_, e)| matches!(e.what, What::Prompt { .. }));
         prompts.filter_map(|(_, e)| self.anchors.item(&e.anchor)).max()
+    }
+
+    /// The anchor of the running turn's prompt. A delta's tool step does not show the prompt: there it is the newest one.
+    fn running(&self, state: &State, current: Option<usize>) -> Option<Anchor> {
+        match current {
+            Some(item) => self.anchors.at(self.view, item),
+            None if self.view.delta.is_some() => {
+                let mut newest_first = state.ledger.entries().iter().rev();
+                newest_first.find(|(_, e)| matches!(e.what, What::Prompt { .. })).map(|(_, e)| e.anchor.clone())
+            }
+            None => None,
+        }
     }
 
     fn tail(&self) -> Option<usize> {

@@ -253,3 +253,18 @@ async fn an_error_of_the_provider_passes_unchanged() {
         assert_eq!(answer.text(), r#"{"error":"x"}"#);
     }
 }
+
+#[tokio::test]
+async fn a_refused_prompt_is_left_out_when_the_client_dropped_the_reply() {
+    for (speech, stream) in every_form() {
+        let stage = guarded().await;
+        let mut agent = stage.agent(speech, stream);
+        agent.prompt("one").await;
+        agent.prompt("a secret").await;
+        agent.history.pop();
+        agent.prompt("two").await;
+        let body = stage.last_body();
+        assert!(!body.to_string().contains("secret"), "{speech:?} {body}");
+        assert_eq!(speech.seen(&body).items.len(), 3, "{speech:?} {body}");
+    }
+}

@@ -9,9 +9,16 @@ mod speech;
 mod stage;
 
 mod blocked;
+mod budget;
+mod deltas;
 mod encodings;
 mod endings;
+mod ends;
+mod identity;
+mod odd_answers;
 mod once;
+mod placement;
+mod side;
 mod stop;
 mod streams;
 mod system;

@@ -73,6 +73,12 @@ impl Stage {
     }
 
     pub async fn play(play: Play) -> Self {
+        let mut stage = Self::without_gateway(play).await;
+        stage.start().await;
+        stage
+    }
+
+    pub async fn without_gateway(play: Play) -> Self {
         let Play { hooks, settings, says, answers } = play;
         let answers = Arc::new(answers);
         let hook_server = Provider::start(move |request, _| {
@@ -94,9 +100,7 @@ impl Stage {
             upstream("gemini"),
         );
         let yaml = if settings.contains("store:") { yaml } else { format!("{yaml}store: {{ kind: memory }}\n") };
-        let mut stage = Self { provider, hooks: hook_server, yaml, dir, gateway: None };
-        stage.start().await;
-        stage
+        Self { provider, hooks: hook_server, yaml, dir, gateway: None }
     }
 
     /// Starts the gateway, in its own folder.

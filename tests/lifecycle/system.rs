@@ -258,3 +258,41 @@ async fn b01_text_goes_behind_tool_results_and_is_no_message_of_its_own() {
         }
     }
 }
+
+/// The user speaks while a tool runs.
+#[tokio::test]
+async fn b01_a_message_in_the_middle_of_a_turn_stays_behind_the_results() {
+    let bodies = [
+        (
+            Speech::Anthropic,
+            r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"run ls"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a.txt"},{"type":"text","text":"use -la"}]}]}"#,
+        ),
+        (
+            Speech::Chat,
+            r#"{"model":"m","messages":[{"role":"user","content":"run ls"},{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"t","arguments":"{}"}}]},{"role":"tool","tool_call_id":"t1","content":"a.txt"},{"role":"user","content":"use -la"}]}"#,
+        ),
+        (
+            Speech::Responses,
+            r#"{"model":"m","input":[{"role":"user","content":"run ls"},{"type":"function_call","call_id":"t1","name":"t","arguments":"{}"},{"type":"function_call_output","call_id":"t1","output":"a.txt"},{"role":"user","content":"use -la"}]}"#,
+        ),
+        (
+            Speech::Gemini,
+            r#"{"contents":[{"role":"user","parts":[{"text":"run ls"}]},{"role":"model","parts":[{"functionCall":{"id":"t1","name":"t","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"id":"t1","name":"t","response":{"o":1}}},{"text":"use -la"}]}]}"#,
+        ),
+    ];
+    for (speech, body) in bodies {
+        for settings in [STABLE, SYSTEM] {
+            let stage = Stage::set(settings).await;
+            let first = speech.body(&[Item::user("run ls")], false).to_string();
+            stage.post(speech.target(false), &session("s1"), &first).await;
+            stage.post(speech.target(false), &session("s1"), body).await;
+            let up = stage.last_body();
+            let (sent, seen) = (speech.seen(&serde_json::from_str(body).unwrap()), speech.seen(&up));
+            assert_eq!(sent.roles(), seen.roles(), "{speech:?} {up}");
+            assert_eq!(up.to_string().matches("use -la").count() - up.to_string().matches("EPH(use -la)").count(), 1);
+            let result =
+                seen.items.iter().position(|(_, texts)| texts.iter().any(|t| t.starts_with("<result"))).unwrap();
+            assert!(seen.items[result].1[0].starts_with("<result"), "{speech:?} {up}");
+        }
+    }
+}

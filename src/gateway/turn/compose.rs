@@ -23,7 +23,7 @@ impl Turns {
         let slots = self.slots(&identity.record);
         // In the ledger before the scene is set: what is placed late stands in this very request, or never.
         if let Some(entry) = self.late_baseline(&read, &identity, &slots) {
-            self.record(&identity, Vec::new(), vec![entry]).await;
+            self.record(&identity, vec![entry]).await;
         }
         let (scene, fresh) = {
             let mut state = identity.live.state.lock();

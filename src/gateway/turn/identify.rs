@@ -256,7 +256,11 @@ impl Turns {
         }
         // Known at once, so that a second first request finds it as soon as it may go on. What was answered elsewhere is
         // noted too: a rewind may go back behind the point where this gateway came in.
-        let nodes = chain.ends(known).collect();
+        let mut nodes: Vec<Digest> = chain.ends(known).collect();
+        if matches!(read.view.delta, Some(Delta::Conversation(_))) {
+            // Later requests name it by nothing but the provider's id.
+            nodes.push(chain.root());
+        }
         self.commit(&live, Change { nodes, ..Change::default() }).await;
         live
     }

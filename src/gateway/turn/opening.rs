@@ -36,7 +36,7 @@ impl Turns {
         let entry = Entry { anchor, what: What::Unopened { answer: normal_form(reply) } };
         let known = identity.live.state.lock().ledger.entries().iter().any(|(_, known)| *known == entry);
         if !known {
-            self.record(identity, Vec::new(), vec![entry]).await;
+            self.record(identity, vec![entry]).await;
         }
     }
 }

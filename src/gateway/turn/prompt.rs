@@ -25,7 +25,8 @@ impl Turns {
                 self.join_turn(read, identity, item).await;
                 return None;
             }
-            Step::Resume | Step::Empty => return None,
+            Step::Resume => read.prefilled_prompt()?,
+            Step::Empty => return None,
         };
         let anchor = identity.anchors.at(&read.view, item)?;
         let turn = turn_id(identity, item, &anchor);
@@ -47,7 +48,7 @@ impl Turns {
             None => self.place_prompt(read, identity, anchor, &reports),
         };
         log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
-        self.record(identity, placing.changed, placing.entries).await;
+        self.record(identity, placing.entries).await;
         refused
     }
 
@@ -114,7 +115,7 @@ impl Turns {
                 "injection.retain is `turn`, but this history is signed: text of earlier turns stays where it is"
             );
         }
-        let changed = scenery.renew_baseline(&mut state, now_ms());
+        scenery.renew_baseline(&mut state, now_ms());
         let (baseline, mut texts) = match state.record.baseline_set {
             true => (None, scenery.updates(&state, &mut budget, &mut cuts)),
             false => (scenery.set_baseline(&mut state, &mut budget, &mut cuts), Vec::new()),
@@ -127,13 +128,13 @@ impl Turns {
         let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|t| (r.hook.to_string(), t.clone())));
         texts.extend(scenery.ephemeral(&state, given, &mut budget, &mut cuts));
         entries.push(Entry { anchor, what: What::Prompt { texts } });
-        Placing { changed, entries, cuts }
+        Placing { entries, cuts }
     }
 
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
     /// text that the model may not have seen, which is harmless; the reverse is not.
-    pub(super) async fn record(&self, identity: &Identity, changed: Vec<(u64, Entry)>, entries: Vec<Entry>) {
-        let mut change = Change { nodes: identity.new_nodes(), entries: changed, ..Change::default() };
+    pub(super) async fn record(&self, identity: &Identity, entries: Vec<Entry>) {
+        let mut change = Change { nodes: identity.new_nodes(), ..Change::default() };
         {
             let mut state = identity.live.state.lock();
             for entry in entries {
@@ -147,8 +148,6 @@ impl Turns {
 
 /// What a prompt leaves in the ledger.
 struct Placing {
-    /// Entries that a renewed baseline changed.
-    changed: Vec<(u64, Entry)>,
     /// New ones.
     entries: Vec<Entry>,
     /// Texts that did not fit.
@@ -157,7 +156,7 @@ struct Placing {
 
 impl Placing {
     fn answered(anchor: Anchor, reply: &str) -> Self {
-        Self { changed: Vec::new(), entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new() }
+        Self { entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! First phase: what the body says, in the dialect's and the client's terms.
 use super::alias::Rename;
 use super::{TurnError, Turns};
-use crate::context::{Operation, RequestView, Role, Step};
+use crate::context::{Item, Operation, RequestView, Role, Step};
 use crate::dialect::{self, Dialect, Endpoint, Reading, ViewError};
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
@@ -97,6 +97,17 @@ impl Read {
             Step::Resume => Some(self.view.items.len()),
             Step::Prompt { .. } | Step::Empty => None,
         }
+    }
+
+    /// The prompt before a last item in which the client itself began the answer (a prefill). A paused turn that is sent
+    /// again looks alike but for what only a model can have said: calls and signatures.
+    pub(super) fn prefilled_prompt(&self) -> Option<usize> {
+        let speaks = |item: &Item| !matches!(item.role(), Role::System | Role::Other);
+        let mut newest_first = self.view.items.iter().enumerate().rev().filter(|(_, item)| speaks(item));
+        let (_, begun) = newest_first.next().filter(|(_, item)| item.role() == Role::Assistant)?;
+        let (prompt, asked) = newest_first.next()?;
+        let by_model = begun.facts.signed || begun.facts.server_pending || !begun.facts.calls.is_empty();
+        (!by_model && asked.facts.prompt.is_some()).then_some(prompt)
     }
 
     /// What a profile is told of it.
