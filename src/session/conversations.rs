@@ -214,12 +214,21 @@ impl Conversations {
         (live, change)
     }
 
+    /// Whether all these nodes are known to lead to `live`.
+    pub fn has(&self, live: &Live, nodes: &[Digest]) -> bool {
+        nodes.iter().all(|node| {
+            self.nodes.get(node).is_some_and(|owner| owner.conversation == live.id && owner.session == live.key)
+        })
+    }
+
     /// Writes the record as it stands and `change` beside it, all or nothing, durable on return. What is in memory counts
     /// at once, so that traffic goes on when the store fails.
     ///
     /// # Errors
     /// When the store can't be written.
-    pub async fn commit(&self, live: &Live, change: Change) -> Result<(), StoreError> {
+    pub async fn commit(&self, live: &Live, mut change: Change) -> Result<(), StoreError> {
+        // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
+        change.nodes.retain(|node| !self.has(live, &[*node]));
         let owner = NodeOwner { session: live.key.clone(), conversation: live.id.clone() };
         let shared = Arc::new(owner.clone());
         for node in &change.nodes {
