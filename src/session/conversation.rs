@@ -157,6 +157,8 @@ pub struct State {
     pub ledger: Ledger,
     /// The newest request, for the measure of what caching keeps.
     pub prefix: Option<Prefix>,
+    /// Nodes that the next commit writes along.
+    pub(super) unwritten: Vec<Digest>,
 }
 
 impl Live {
@@ -165,7 +167,7 @@ impl Live {
         Self {
             key,
             id: record.id.clone(),
-            state: Mutex::new(State { record, ledger, prefix: None }),
+            state: Mutex::new(State { record, ledger, prefix: None, unwritten: Vec::new() }),
             gate: tokio::sync::Mutex::new(()),
             writing: tokio::sync::Mutex::new(()),
         }

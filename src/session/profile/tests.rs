@@ -264,7 +264,7 @@ fn the_blocks_that_claude_code_needs_first_are_protected() {
     assert_eq!(claude.protected(&[identity, attribution]), 2);
     assert_eq!(claude.protected(&["rules", identity]), 0);
     assert_eq!(claude.protected(&["You are Claude Code.\nFollow all these rules."]), 0, "rules may be extended");
-    assert_eq!(claude.protected(&[]), 0);
+    assert_eq!(claude.protected([""; 0]), 0);
 }
 
 #[test]
