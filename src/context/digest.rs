@@ -21,7 +21,9 @@ impl fmt::Debug for Digest {
 /// All of it, in hex.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or_default();
+        let hex: String = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0x0f)]).collect();
+        f.write_str(&hex)
     }
 }
 
@@ -49,6 +51,37 @@ impl Digest {
     }
 }
 
+/// Bytes that are hashed together: BLAKE3 takes a chunk of this size at a time, and single words at a fraction of its speed.
+const GATHERED: usize = 1024;
+
+/// Words on their way into a hash.
+struct Gathered {
+    bytes: [u8; GATHERED],
+    len: usize,
+}
+
+impl Gathered {
+    fn push(&mut self, word: &[u8], hasher: &mut blake3::Hasher) {
+        if self.len + word.len() > GATHERED {
+            self.flush(hasher);
+        }
+        match self.bytes.get_mut(self.len..self.len + word.len()) {
+            Some(room) => {
+                room.copy_from_slice(word);
+                self.len += word.len();
+            }
+            None => {
+                hasher.update(word);
+            }
+        }
+    }
+
+    fn flush(&mut self, hasher: &mut blake3::Hasher) {
+        hasher.update(self.bytes.get(..self.len).unwrap_or_default());
+        self.len = 0;
+    }
+}
+
 /// Collects the normal form of one message, item or answer.
 #[derive(Debug, Default)]
 pub struct NormalForm {
@@ -67,10 +100,12 @@ impl NormalForm {
 
     /// Adds text; its white space does not count.
     pub fn text(&mut self, text: &str) {
+        let mut words = Gathered { bytes: [0; GATHERED], len: 0 };
         for word in text.split_whitespace() {
             self.has_text = true;
-            self.text.update(word.as_bytes());
+            words.push(word.as_bytes(), &mut self.text);
         }
+        words.flush(&mut self.text);
     }
 
     /// Adds something that is not text: a call (`"call"`, its id), a result (`"result"`, its id), an image (`"block"`, its raw text).

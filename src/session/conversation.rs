@@ -167,6 +167,8 @@ pub struct State {
     pub prefix: Option<Prefix>,
     /// Node of the request that goes on with this conversation; until its hooks have run it is ahead of the record's tip.
     pub claimed: Option<Digest>,
+    /// Nodes that the next commit writes along.
+    pub(super) unwritten: Vec<Digest>,
 }
 
 impl State {
@@ -189,7 +191,7 @@ impl Live {
         Self {
             key,
             id: record.id.clone(),
-            state: Mutex::new(State { record, ledger, prefix: None, claimed: None }),
+            state: Mutex::new(State { record, ledger, prefix: None, claimed: None, unwritten: Vec::new() }),
             gate: tokio::sync::Mutex::new(()),
             unsaved_from: tokio::sync::Mutex::new(unsaved_from),
             forgotten: AtomicBool::new(false),

@@ -30,6 +30,8 @@ const SWEEP_AT: usize = 20_000;
 const NODES: u64 = 200_000;
 /// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
 const NODES_PER_CONVERSATION: u64 = 4096;
+/// Announced nodes that may wait for a commit. Each answer brings one; more wait only where answers fail.
+const UNWRITTEN: usize = 16;
 /// Newest nodes that are looked up one by one before halving the rest: the usual request extends one of them.
 const LINEAR: usize = 4;
 /// Where nodes stand.
@@ -218,23 +220,28 @@ impl Conversations {
         self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger, 0))
     }
 
+    /// Whether all these nodes are known to lead to `live`.
+    pub fn has(&self, live: &Live, nodes: &[Digest]) -> bool {
+        nodes.iter().all(|node| {
+            self.nodes.get(node).is_some_and(|owner| owner.conversation == live.id && owner.session == live.key)
+        })
+    }
+
     /// Writes the record as it stands, the ledger's new entries and `change`, all or nothing, durable on return. What is in
     /// memory counts at once, so that traffic goes on when the store fails.
     ///
     /// # Errors
     /// When the store can't be written.
-    pub async fn commit(&self, live: &Live, change: Change) -> Result<(), StoreError> {
-        let owner = NodeOwner { session: live.key.clone(), conversation: live.id.clone() };
-        let shared = Arc::new(owner.clone());
-        for node in &change.nodes {
-            self.nodes.insert(*node, shared.clone());
-        }
+    pub async fn commit(&self, live: &Live, mut change: Change) -> Result<(), StoreError> {
+        // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
+        change.nodes.retain(|node| !self.has(live, &[*node]));
+        let owner = self.remember(live, &change.nodes);
         let mut unsaved_from = live.unsaved_from.lock().await;
         if live.forgotten.load(Ordering::Relaxed) {
             return Ok(());
         }
         let path = record_key(&live.key, &live.id);
-        let (record, first) = self.number_nodes(&mut live.state.lock(), &change);
+        let (record, first) = self.number_nodes(&mut live.state.lock(), &mut change);
         let mut batch: Vec<(Vec<u8>, Option<Bytes>)> = vec![(path.clone(), Some(record))];
         let entries = entry_prefix(&live.key, &live.id);
         let saved = {
@@ -247,7 +254,7 @@ impl Conversations {
         batch.extend(change.dropped.iter().map(|seq| (numbered(&entries, *seq), None)));
         let places = place_prefix(&live.key, &live.id);
         for (seq, node) in (first..).zip(&change.nodes) {
-            batch.push((node_key(*node), Some(encode(&owner)?)));
+            batch.push((node_key(*node), Some(encode(&*owner)?)));
             batch.push((numbered(&places, seq), Some(Bytes::copy_from_slice(&node.0))));
             if let Some(old) = seq.checked_sub(NODES_PER_CONVERSATION) {
                 let place = numbered(&places, old);
@@ -266,8 +273,25 @@ impl Conversations {
         Ok(())
     }
 
-    /// Gives the new nodes their numbers; the record's bytes and the first number.
-    fn number_nodes(&self, state: &mut State, change: &Change) -> (Bytes, u64) {
+    /// Makes nodes known that the next commit of `live` will write. True when so many wait that it should be now.
+    pub fn announce(&self, live: &Live, nodes: Vec<Digest>) -> bool {
+        self.remember(live, &nodes);
+        let mut state = live.state.lock();
+        state.unwritten.extend(nodes);
+        state.unwritten.len() >= UNWRITTEN
+    }
+
+    /// From now on these nodes lead to `live`.
+    fn remember(&self, live: &Live, nodes: &[Digest]) -> Arc<NodeOwner> {
+        let owner = Arc::new(NodeOwner { session: live.key.clone(), conversation: live.id.clone() });
+        nodes.iter().for_each(|node| self.nodes.insert(*node, owner.clone()));
+        owner
+    }
+
+    /// Takes in the nodes that were only announced and gives all new ones their numbers; the record's bytes and the first
+    /// number.
+    fn number_nodes(&self, state: &mut State, change: &mut Change) -> (Bytes, u64) {
+        change.nodes.append(&mut state.unwritten);
         let first = state.record.nodes;
         state.record.nodes += change.nodes.len() as u64;
         (encode(&state.record).unwrap_or_default(), first)

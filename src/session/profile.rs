@@ -116,8 +116,8 @@ impl Profile {
     }
 
     /// How many of the first instruction blocks must stay first and untouched.
-    pub fn protected(&self, system: &[&str]) -> usize {
-        system.iter().take_while(|text| self.protected.is_match(text)).count()
+    pub fn protected<T: AsRef<str>>(&self, system: impl IntoIterator<Item = T>) -> usize {
+        system.into_iter().take_while(|text| self.protected.is_match(text.as_ref())).count()
     }
 
     /// Whether a text block is the client's own reminder and not the user's words.

@@ -8,7 +8,7 @@ use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
 use crate::context::{Delta, Role};
 use crate::json::{Rope, Splice};
-use crate::session::conversation::{ConversationLayout, Said, State};
+use crate::session::conversation::{Change, ConversationLayout, Said, State};
 use crate::session::ledger::Entry;
 use crate::session::placing::SlotText;
 use crate::session::prefix::{Piece, Prefix};
@@ -65,13 +65,15 @@ impl Turns {
         entry
     }
 
-    /// Stores the node of this request beside the traffic: a crash before that only makes the next request match an
-    /// earlier node.
+    /// Leaves the node of this request to be stored with its answer's: a crash before that only makes the next request
+    /// match an earlier node.
     fn record_later(self: &Arc<Self>, identity: &Identity) {
-        let change = crate::session::conversation::Change { nodes: identity.new_nodes(), ..Default::default() };
+        let due = self.sessions.conversations.announce(&identity.live, identity.new_nodes());
         identity.set_tip(&mut identity.live.state.lock());
-        let (turns, live) = (self.clone(), identity.live.clone());
-        self.tasks.spawn(async move { turns.commit(&live, change).await });
+        if due {
+            let (turns, live) = (self.clone(), identity.live.clone());
+            self.tasks.spawn(async move { turns.commit(&live, Change::default()).await });
+        }
     }
 
     /// What the model said earlier in this turn, as the request shows it.

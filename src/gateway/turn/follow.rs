@@ -168,16 +168,19 @@ impl Follow {
         }
         nodes.extend(answer.id.as_deref().map(|id| answer_node(self.scope, id)));
         let mut end = TurnEnd::of(&self.turn.id, answer);
+        let mut news = self.delta || !self.turns.sessions.conversations.has(&self.live, &nodes);
         {
             let mut state = self.live.state.lock();
             let record = &mut state.record;
             if record.tip == Some(self.chain.end()) {
                 record.tip_answer = nodes.first().copied();
             }
-            if outcome == Outcome::Completed {
+            let turn = record.turn.as_mut().filter(|t| t.id == self.turn.id);
+            if outcome == Outcome::Completed && turn.as_ref().is_none_or(|t| !t.done) {
                 record.turns_done += 1;
+                news = true;
             }
-            if let Some(turn) = record.turn.as_mut().filter(|t| t.id == self.turn.id) {
+            if let Some(turn) = turn {
                 turn.done |= outcome == Outcome::Completed;
                 turn.output += answer.usage.output;
                 end.usage = Usage { output: turn.output, ..answer.usage };
@@ -194,8 +197,10 @@ impl Follow {
         }
         end.text.insert_str(0, &self.said.text);
         end.calls.splice(0..0, self.said.calls.drain(..));
-        let (turns, live) = (self.turns.clone(), self.live.clone());
-        self.turns.tasks.spawn(async move { turns.commit(&live, Change { nodes, ..Change::default() }).await });
+        if news {
+            let (turns, live) = (self.turns.clone(), self.live.clone());
+            self.turns.tasks.spawn(async move { turns.commit(&live, Change { nodes, ..Change::default() }).await });
+        }
         end
     }
 

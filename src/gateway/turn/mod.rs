@@ -37,6 +37,7 @@ use crate::session::placing::SlotText;
 use crate::session::record::{SessionKey, SessionRecord};
 use bytes::Bytes;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio_util::task::TaskTracker;
 
 /// Runs the turns of all sessions.
@@ -129,8 +130,12 @@ impl Turns {
     /// # Errors
     /// [`TurnError`] when the client has to be told; whatever hooks or the store do wrong is no error of the request.
     pub async fn prepare(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
-        let prepared = tokio::spawn(async move { self.phases(asked).await });
-        prepared.await.map_err(TurnError::Lost)?
+        let mut phases = Box::pin(self.phases(asked));
+        // Where nothing is waited for, a task of its own would cost more than the phases.
+        if let Poll::Ready(prepared) = futures_util::poll!(&mut phases) {
+            return prepared;
+        }
+        tokio::spawn(phases).await.map_err(TurnError::Lost)?
     }
 
     async fn phases(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {

@@ -126,6 +126,11 @@ impl Read {
         }
     }
 
+    /// The client's instruction blocks, each decoded when it is asked for.
+    pub(super) fn system_blocks(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.view.system.iter().filter_map(|span| raw::string(self.doc.text(*span)))
+    }
+
     /// The user's words of one item, each block for itself, reminders included.
     fn blocks(&self, item: usize) -> Vec<Cow<'_, str>> {
         let every = Reading { is_reminder: &|_| false, cache: &dialect::NoCache };
@@ -135,7 +140,7 @@ impl Read {
 
 impl Texts for Read {
     fn system(&self) -> Vec<Cow<'_, str>> {
-        self.view.system.iter().filter_map(|span| raw::string(self.doc.text(*span))).collect()
+        self.system_blocks().collect()
     }
 
     fn first_user(&self) -> Vec<Cow<'_, str>> {

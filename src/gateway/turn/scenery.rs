@@ -6,8 +6,8 @@ use super::read::Read;
 use crate::config::EventKind;
 use crate::context::Step;
 use crate::dialect::NeutralRequest;
+use crate::session::conversation::ConversationLayout;
 use crate::session::placing::{Scenery, SlotText};
-use crate::session::profile::Texts;
 use crate::session::record::ModelSeen;
 use std::sync::Arc;
 
@@ -52,17 +52,23 @@ impl Turns {
 
     /// The request as the session room sees it when it decides what to place.
     pub(super) fn scenery<'a>(&'a self, read: &'a Read, identity: &'a Identity, slots: &'a [SlotText]) -> Scenery<'a> {
-        let system = read.system();
-        let texts: Vec<&str> = system.iter().map(AsRef::as_ref).collect();
         Scenery {
             view: &read.view,
             anchors: &identity.anchors,
             slots,
             locked: is_locked(read),
-            protected: read.profile.protected(&texts),
+            protected: self.protected(read, identity),
             framed: self.config.injection.wrap,
             retain: self.config.injection.retain,
             budget: self.config.lifecycle.max_injected_context_chars,
+        }
+    }
+
+    /// Instruction blocks that stay first; only layout system puts something at the front, so that elsewhere none is decoded.
+    fn protected(&self, read: &Read, identity: &Identity) -> usize {
+        match identity.live.state.lock().record.layout {
+            ConversationLayout::System => read.profile.protected(read.system_blocks()),
+            ConversationLayout::Stable => 0,
         }
     }
 }

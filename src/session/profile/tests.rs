@@ -259,12 +259,12 @@ fn the_blocks_that_claude_code_needs_first_are_protected() {
     let attribution = "x-anthropic-billing-header: cc_version=9; cch=ab;";
     let identity = "You are Claude Code, Anthropic's official CLI for Claude.";
     let agent = "You are a Claude agent, built on Anthropic's Claude Agent SDK.";
-    assert_eq!(claude.protected(&[attribution, identity, "rules"]), 2);
-    assert_eq!(claude.protected(&[attribution, agent, "rules"]), 2);
-    assert_eq!(claude.protected(&[identity, attribution]), 2);
-    assert_eq!(claude.protected(&["rules", identity]), 0);
-    assert_eq!(claude.protected(&["You are Claude Code.\nFollow all these rules."]), 0, "rules may be extended");
-    assert_eq!(claude.protected(&[]), 0);
+    assert_eq!(claude.protected([attribution, identity, "rules"]), 2);
+    assert_eq!(claude.protected([attribution, agent, "rules"]), 2);
+    assert_eq!(claude.protected([identity, attribution]), 2);
+    assert_eq!(claude.protected(["rules", identity]), 0);
+    assert_eq!(claude.protected(["You are Claude Code.\nFollow all these rules."]), 0, "rules may be extended");
+    assert_eq!(claude.protected([""; 0]), 0);
 }
 
 #[test]
