@@ -232,7 +232,13 @@ async fn i8_a_rotated_credential_reaches_the_session_whose_history_it_extends() 
         let turns = stage.events("prompt.submit");
         assert!(turns.iter().all(|e| e["session"]["tenant"] == tenant), "{speech:?}");
         // The bound one may begin a new conversation there, the refused one may not.
-        stage.agent(speech, stream).headers(credential("bad")).ask().await;
+        stage.agent(speech, stream).headers(credential("new")).prompt("anew").await;
+        assert_eq!(stage.runs()[0], 1, "{speech:?}");
+        assert!(stage.last_body().to_string().contains(tenant.as_str().unwrap()), "{speech:?}");
+        let mut bad = stage.agent(speech, stream).headers(credential("bad"));
+        bad.history.push(Item::user("anew"));
+        bad.ask().await;
+        assert!(!stage.last_body().to_string().contains(tenant.as_str().unwrap()), "{speech:?}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Black-box tests of the lifecycle: what hooks are told, when, how often, and what the model and the client see of it.
 //! Everything runs on free ports against a scripted provider and a scripted hook server.
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "../support/mod.rs"]

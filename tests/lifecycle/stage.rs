@@ -148,7 +148,7 @@ impl Stage {
     }
 
     pub fn agent(&self, speech: Speech, stream: bool) -> Agent<'_> {
-        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![], extra: json!({}) }
+        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![] }
     }
 
     /// The bodies that the provider received.
@@ -205,20 +205,12 @@ pub struct Agent<'a> {
     pub stream: bool,
     pub headers: String,
     pub history: Vec<Item>,
-    /// Further members of the body.
-    pub extra: Value,
 }
 
 impl Agent<'_> {
     #[must_use]
     pub fn headers(mut self, headers: impl Into<String>) -> Self {
         self.headers = headers.into();
-        self
-    }
-
-    #[must_use]
-    pub fn extra(mut self, extra: Value) -> Self {
-        self.extra = extra;
         self
     }
 
@@ -258,10 +250,6 @@ impl Agent<'_> {
     }
 
     pub fn body(&self) -> String {
-        let mut body = self.speech.body(&self.history, self.stream);
-        for (key, value) in self.extra.as_object().unwrap() {
-            body[key] = value.clone();
-        }
-        body.to_string()
+        self.speech.body(&self.history, self.stream).to_string()
     }
 }
