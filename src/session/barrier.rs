@@ -19,7 +19,7 @@ struct Gate {
     done: watch::Sender<()>,
 }
 
-/// One running stop; the session's prompts wait until it is dropped.
+/// Something of a session that runs; who waits for it waits until this is dropped.
 #[derive(Debug)]
 pub struct Running {
     barrier: Barrier,
@@ -41,6 +41,11 @@ impl Barrier {
             // An error says that the sender is gone: the gate is open.
             while done.changed().await.is_ok() {}
         }
+    }
+
+    /// Whether something of `key` runs.
+    pub fn is_raised(&self, key: &SessionKey) -> bool {
+        self.running.lock().contains_key(key)
     }
 
     /// How many sessions have a running stop.

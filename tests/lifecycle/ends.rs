@@ -1,7 +1,7 @@
 //! `session.end`, sessions that speak again, and what a restart or a kill leaves to be done (I9).
 use crate::speech::{ALL, Item, Speech};
 use crate::stage::{Agent, EVERY_HOOK, Play, Stage, usual};
-use crate::support::{Client, Gate, soon};
+use crate::support::{Client, Gate, Step, soon};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -33,6 +33,30 @@ async fn an_idle_session_ends_once_and_resumes_with_its_ledger() {
         assert_ne!(ends[0]["event_id"], ends[1]["event_id"]);
         assert_eq!(stage.runs(), [2, 2, 2, 0, 2], "{speech:?}");
     }
+}
+
+#[tokio::test]
+async fn a_session_that_is_being_answered_is_not_idle() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let stage = Stage::play(Play {
+        settings: SOON_IDLE,
+        says: Box::new(move |r, n| {
+            let mut steps = crate::stage::says_answer_n(r, n);
+            steps.insert(1, Step::Wait(held.clone()));
+            steps
+        }),
+        ..Play::default()
+    })
+    .await;
+    let mut agent = stage.agent(Speech::Anthropic, true);
+    let answer = agent.prompt("one");
+    tokio::pin!(answer);
+    assert!(tokio::time::timeout(2 * A_WHILE, &mut answer).await.is_err());
+    assert_eq!(stage.runs()[4], 0);
+    gate.open();
+    answer.await;
+    stage.wait_events("session.end", 1).await;
 }
 
 #[tokio::test]
