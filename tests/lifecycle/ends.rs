@@ -1,10 +1,9 @@
 //! `session.end`, sessions that speak again, and what a restart or a kill leaves to be done (I9).
+use crate::process::Process;
 use crate::speech::{ALL, Item, Speech};
-use crate::stage::{Agent, EVERY_HOOK, Play, Stage, usual};
-use crate::support::{Client, Gate, Step, soon};
+use crate::stage::{EVERY_HOOK, Play, Stage, usual};
+use crate::support::{Gate, Step, soon};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const SOON_IDLE: &str = "sessions: { idle_end: 1s }\ninjection: { layout: stable, retain: history }";
@@ -90,73 +89,6 @@ async fn an_end_hook_stores_and_clears() {
     stage.wait_events("session.end", 1).await;
     agent.prompt("two").await;
     assert!(stage.last_body().to_string().contains("FROM-END"), "{}", stage.last_body());
-}
-
-/// The gateway in a process of its own, killed when dropped.
-struct Process {
-    child: Child,
-    addr: std::net::SocketAddr,
-}
-
-impl Process {
-    fn start(stage: &Stage) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hookgate"))
-            .arg("serve")
-            .arg("--config")
-            .arg(stage.write_config())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        let addr = loop {
-            let mut line = String::new();
-            assert_ne!(log.read_line(&mut line).unwrap(), 0, "the gateway ended: {said}");
-            said.push_str(&line);
-            let plain = without_colours(&line);
-            if let Some((_, rest)) = plain.split_once("listening").filter(|_| plain.contains("addr=")) {
-                let (_, addr) = rest.split_once("addr=").unwrap();
-                break addr.split_whitespace().next().unwrap().parse().unwrap();
-            }
-        };
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self { child, addr }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    async fn ask(&self, agent: &Agent<'_>) -> String {
-        let mut client = Client::connect(self.addr).await;
-        let answer = client.request("POST", agent.speech.target(agent.stream), &agent.headers, agent.body()).await;
-        assert!(answer.status() == 200 && answer.whole, "{}", answer.text());
-        answer.text()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn without_colours(line: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for c in line.chars() {
-        match c {
-            '\u{1b}' => inside = true,
-            'm' if inside => inside = false,
-            c if !inside => out.push(c),
-            _ => {}
-        }
-    }
-    out
 }
 
 #[tokio::test]
