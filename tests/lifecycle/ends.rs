@@ -172,3 +172,35 @@ async fn draining_waits_for_running_stops() {
     gate.open();
     soon(stopping).await;
 }
+
+/// After a kill a hook may run once more, with the same id; the model sees its text once.
+#[tokio::test]
+async fn i3_a_hook_that_a_kill_interrupted_runs_again_under_its_id() {
+    for kind in ["session.start", "prompt.submit"] {
+        for speech in ALL {
+            let gate = Gate::new();
+            let held = gate.clone();
+            let stage = Stage::without_gateway(Play {
+                settings: "store: { kind: sled, path: ./data }",
+                answers: Box::new(move |event| ((event["event"] == kind).then(|| held.clone()), usual(event))),
+                ..Play::default()
+            })
+            .await;
+            let mut agent = stage.agent(speech, true);
+            agent.history.push(Item::user("one"));
+            let process = Process::start(&stage);
+            let client = process.begin(&agent).await;
+            stage.wait_events(kind, 1).await;
+            process.kill();
+            drop(client);
+            gate.open();
+            let process = Process::start(&stage);
+            process.ask(&agent).await;
+            let runs = stage.events(kind);
+            assert_eq!((runs.len(), &runs[0]["event_id"]), (2, &runs[1]["event_id"]), "{speech:?} {kind}");
+            assert_eq!(runs[0]["session"]["turn"], runs[1]["session"]["turn"], "{speech:?} {kind}");
+            let up = stage.last_body().to_string();
+            assert_eq!((up.matches("SYS").count(), up.matches("EPH").count()), (1, 1), "{speech:?} {up}");
+        }
+    }
+}

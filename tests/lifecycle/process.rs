@@ -70,9 +70,14 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// Sends the agent's history; the connection that the answer comes on.
+    pub async fn begin(&self, agent: &Agent<'_>) -> Client {
+        agent.begin_at(self.addr).await
+    }
+
+    /// Sends the agent's history and takes the answer.
     pub async fn ask(&self, agent: &Agent<'_>) -> String {
-        let mut client = Client::connect(self.addr).await;
-        let answer = client.request("POST", agent.speech.target(agent.stream), &agent.headers, agent.body()).await;
+        let answer = self.begin(agent).await.answer("POST").await;
         assert!(answer.status() == 200 && answer.whole, "{}", answer.text());
         answer.text()
     }

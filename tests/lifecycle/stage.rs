@@ -241,8 +241,13 @@ impl Agent<'_> {
 
     /// Sends the history as it stands; the connection that the answer comes on.
     pub async fn begin(&self) -> Client {
+        self.begin_at(self.stage.addr()).await
+    }
+
+    /// [`Agent::begin`] at another gateway.
+    pub async fn begin_at(&self, gateway: SocketAddr) -> Client {
         let (body, target) = (self.body(), self.speech.target(self.stream));
-        let mut client = Client::connect(self.stage.addr()).await;
+        let mut client = Client::connect(gateway).await;
         let head =
             format!("POST {target} HTTP/1.1\r\nhost: g\r\n{}content-length: {}\r\n\r\n", self.headers, body.len());
         client.send(head + &body).await;
