@@ -144,7 +144,6 @@ hooks:
 async fn a_session_is_named_in_the_url_and_the_prefix_does_not_go_up() {
     for (speech, stream) in every_form() {
         let stage = Stage::usual().await;
-        let agent = stage.agent(speech, stream);
         let body = speech.body(&[Item::user("one")], stream).to_string();
         let credential = "authorization: Bearer key\r\n";
         for (prefix, headers, session, who) in [
@@ -159,7 +158,6 @@ async fn a_session_is_named_in_the_url_and_the_prefix_does_not_go_up() {
             let event = stage.events("prompt.submit").pop().unwrap();
             assert_eq!((&event["session"]["id"], &event["session"]["agent"]), (&json!(session), &json!(who)));
         }
-        drop(agent);
     }
 }
 

@@ -9,11 +9,15 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the provider says to its `n`th request (from 0).
 pub type Says = dyn Fn(&Recorded, usize) -> Vec<Step> + Send + Sync;
 /// What a hook answers to an event, maybe only when a gate opens.
 pub type Answers = dyn Fn(&Value) -> (Option<Gate>, Value) + Send + Sync;
+
+/// Long enough for a request that does not wait to arrive at the provider.
+pub const A_WHILE: Duration = Duration::from_millis(300);
 
 /// A hook for every event of the lifecycle, at the scripted hook server.
 pub const EVERY_HOOK: &str = "
