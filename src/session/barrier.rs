@@ -22,7 +22,7 @@ struct Gate {
     newest: Option<watch::Receiver<()>>,
 }
 
-/// One running stop; the session's prompts wait until it is dropped.
+/// Something of a session that runs; who waits for it waits until this is dropped.
 #[derive(Debug)]
 pub struct Running {
     barrier: Barrier,
@@ -51,6 +51,11 @@ impl Barrier {
             let Some(mut done) = self.running.lock().get(key).map(|g| g.done.subscribe()) else { return };
             dropped(&mut done).await;
         }
+    }
+
+    /// Whether something of `key` runs.
+    pub fn is_raised(&self, key: &SessionKey) -> bool {
+        self.running.lock().contains_key(key)
     }
 
     /// How many sessions have a running stop.

@@ -122,6 +122,9 @@ pub struct SessionRecord {
     pub ended_at: Option<Timestamp>,
     /// Turns begun.
     pub turns: u64,
+    /// The turn that was counted last, so that a request that is sent again after a crash does not count it once more.
+    #[serde(default)]
+    pub counted: Option<String>,
     /// The model that was asked last.
     #[serde(default)]
     pub model: Option<ModelSeen>,
@@ -197,6 +200,7 @@ impl SessionRecord {
             started: false,
             ended_at: None,
             turns: 0,
+            counted: None,
             model: None,
             window: None,
             slots: BTreeMap::new(),
@@ -323,7 +327,7 @@ pub(super) mod tests {
         let mut record = record();
         record.set_slot("notes", "hi", "hook", at(2), 10).unwrap();
         let stored = String::from_utf8(record.encode().unwrap()).unwrap();
-        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"ended_at":null,"turns":0,"model":null,"window":null,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
+        insta::assert_snapshot!(stored, @r#"{"v":1,"tenant":"t_1","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","started_at":1000,"last_active":1000,"activation":1,"source":"startup","started":false,"ended_at":null,"turns":0,"counted":null,"model":null,"window":null,"slots":{"notes":{"text":"hi","updated_at":2000,"by":"hook"}},"credentials":["c1"]}"#);
         assert_eq!(SessionRecord::decode(stored.as_bytes()), Ok(record));
     }
 

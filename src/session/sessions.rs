@@ -31,6 +31,8 @@ pub struct Sessions {
     pub opening: Locks<Digest>,
     /// Running stops.
     pub barrier: Barrier,
+    /// Answers on their way: a session that is spoken to is not idle, however long the model thinks.
+    pub answering: Barrier,
 }
 
 impl Sessions {
@@ -52,6 +54,7 @@ impl Sessions {
             facts: Facts::new(seed),
             opening: Locks::default(),
             barrier: Barrier::default(),
+            answering: Barrier::default(),
         })
     }
 }

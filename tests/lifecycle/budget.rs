@@ -1,5 +1,6 @@
 //! `max_injected_context_chars`: cut at a character, marked, persistent text first.
-use crate::speech::every_form;
+use crate::process::Process;
+use crate::speech::{Item, Speech, every_form};
 use crate::stage::{Play, Stage};
 use serde_json::json;
 
@@ -74,4 +75,17 @@ hooks:
         let up = stage.last_body().to_string();
         assert!(up.contains("one-56789X") && up.contains("two-56789X") && !up.contains(MARK), "{speech:?} {up}");
     }
+}
+
+#[tokio::test]
+async fn the_log_names_every_hook_that_was_cut() {
+    let stage = Stage::without_gateway(play("北北", "lifecycle: { max_injected_context_chars: 10 }")).await;
+    let process = Process::start(&stage);
+    let mut agent = stage.agent(Speech::Chat, true);
+    agent.history.push(Item::user("one"));
+    process.ask(&agent).await;
+    for (hook, what) in [("second", "truncated"), ("third", "left out")] {
+        process.logged(&["WARN", hook, what, "max_injected_context_chars"]).await;
+    }
+    assert!(!process.log().contains("\"first\""), "{}", process.log());
 }

@@ -1,10 +1,9 @@
 //! `session.end`, sessions that speak again, and what a restart or a kill leaves to be done (I9).
+use crate::process::Process;
 use crate::speech::{ALL, Item, Speech};
-use crate::stage::{Agent, EVERY_HOOK, Play, Stage, usual};
-use crate::support::{Client, Gate, soon};
+use crate::stage::{EVERY_HOOK, Play, Stage, usual};
+use crate::support::{Gate, Step, soon};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const SOON_IDLE: &str = "sessions: { idle_end: 1s }\ninjection: { layout: stable, retain: history }";
@@ -33,6 +32,30 @@ async fn an_idle_session_ends_once_and_resumes_with_its_ledger() {
         assert_ne!(ends[0]["event_id"], ends[1]["event_id"]);
         assert_eq!(stage.runs(), [2, 2, 2, 0, 2], "{speech:?}");
     }
+}
+
+#[tokio::test]
+async fn a_session_that_is_being_answered_is_not_idle() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let stage = Stage::play(Play {
+        settings: SOON_IDLE,
+        says: Box::new(move |r, n| {
+            let mut steps = crate::stage::says_answer_n(r, n);
+            steps.insert(1, Step::Wait(held.clone()));
+            steps
+        }),
+        ..Play::default()
+    })
+    .await;
+    let mut agent = stage.agent(Speech::Anthropic, true);
+    let answer = agent.prompt("one");
+    tokio::pin!(answer);
+    assert!(tokio::time::timeout(2 * A_WHILE, &mut answer).await.is_err());
+    assert_eq!(stage.runs()[4], 0);
+    gate.open();
+    answer.await;
+    stage.wait_events("session.end", 1).await;
 }
 
 #[tokio::test]
@@ -66,73 +89,6 @@ async fn an_end_hook_stores_and_clears() {
     stage.wait_events("session.end", 1).await;
     agent.prompt("two").await;
     assert!(stage.last_body().to_string().contains("FROM-END"), "{}", stage.last_body());
-}
-
-/// The gateway in a process of its own, killed when dropped.
-struct Process {
-    child: Child,
-    addr: std::net::SocketAddr,
-}
-
-impl Process {
-    fn start(stage: &Stage) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hookgate"))
-            .arg("serve")
-            .arg("--config")
-            .arg(stage.write_config())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
-        let addr = loop {
-            let mut line = String::new();
-            assert_ne!(log.read_line(&mut line).unwrap(), 0, "the gateway ended: {said}");
-            said.push_str(&line);
-            let plain = without_colours(&line);
-            if let Some((_, rest)) = plain.split_once("listening").filter(|_| plain.contains("addr=")) {
-                let (_, addr) = rest.split_once("addr=").unwrap();
-                break addr.split_whitespace().next().unwrap().parse().unwrap();
-            }
-        };
-        std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self { child, addr }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-
-    async fn ask(&self, agent: &Agent<'_>) -> String {
-        let mut client = Client::connect(self.addr).await;
-        let answer = client.request("POST", agent.speech.target(agent.stream), &agent.headers, agent.body()).await;
-        assert!(answer.status() == 200 && answer.whole, "{}", answer.text());
-        answer.text()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn without_colours(line: &str) -> String {
-    let mut out = String::new();
-    let mut inside = false;
-    for c in line.chars() {
-        match c {
-            '\u{1b}' => inside = true,
-            'm' if inside => inside = false,
-            c if !inside => out.push(c),
-            _ => {}
-        }
-    }
-    out
 }
 
 #[tokio::test]
@@ -215,4 +171,36 @@ async fn draining_waits_for_running_stops() {
     assert!(tokio::time::timeout(Duration::from_millis(200), &mut stopping).await.is_err());
     gate.open();
     soon(stopping).await;
+}
+
+/// After a kill a hook may run once more, with the same id; the model sees its text once.
+#[tokio::test]
+async fn i3_a_hook_that_a_kill_interrupted_runs_again_under_its_id() {
+    for kind in ["session.start", "prompt.submit"] {
+        for speech in ALL {
+            let gate = Gate::new();
+            let held = gate.clone();
+            let stage = Stage::without_gateway(Play {
+                settings: "store: { kind: sled, path: ./data }",
+                answers: Box::new(move |event| ((event["event"] == kind).then(|| held.clone()), usual(event))),
+                ..Play::default()
+            })
+            .await;
+            let mut agent = stage.agent(speech, true);
+            agent.history.push(Item::user("one"));
+            let process = Process::start(&stage);
+            let client = process.begin(&agent).await;
+            stage.wait_events(kind, 1).await;
+            process.kill();
+            drop(client);
+            gate.open();
+            let process = Process::start(&stage);
+            process.ask(&agent).await;
+            let runs = stage.events(kind);
+            assert_eq!((runs.len(), &runs[0]["event_id"]), (2, &runs[1]["event_id"]), "{speech:?} {kind}");
+            assert_eq!(runs[0]["session"]["turn"], runs[1]["session"]["turn"], "{speech:?} {kind}");
+            let up = stage.last_body().to_string();
+            assert_eq!((up.matches("SYS").count(), up.matches("EPH").count()), (1, 1), "{speech:?} {up}");
+        }
+    }
 }

@@ -144,7 +144,6 @@ hooks:
 async fn a_session_is_named_in_the_url_and_the_prefix_does_not_go_up() {
     for (speech, stream) in every_form() {
         let stage = Stage::usual().await;
-        let agent = stage.agent(speech, stream);
         let body = speech.body(&[Item::user("one")], stream).to_string();
         let credential = "authorization: Bearer key\r\n";
         for (prefix, headers, session, who) in [
@@ -159,7 +158,6 @@ async fn a_session_is_named_in_the_url_and_the_prefix_does_not_go_up() {
             let event = stage.events("prompt.submit").pop().unwrap();
             assert_eq!((&event["session"]["id"], &event["session"]["agent"]), (&json!(session), &json!(who)));
         }
-        drop(agent);
     }
 }
 
@@ -232,7 +230,13 @@ async fn i8_a_rotated_credential_reaches_the_session_whose_history_it_extends() 
         let turns = stage.events("prompt.submit");
         assert!(turns.iter().all(|e| e["session"]["tenant"] == tenant), "{speech:?}");
         // The bound one may begin a new conversation there, the refused one may not.
-        stage.agent(speech, stream).headers(credential("bad")).ask().await;
+        stage.agent(speech, stream).headers(credential("new")).prompt("anew").await;
+        assert_eq!(stage.runs()[0], 1, "{speech:?}");
+        assert!(stage.last_body().to_string().contains(tenant.as_str().unwrap()), "{speech:?}");
+        let mut bad = stage.agent(speech, stream).headers(credential("bad"));
+        bad.history.push(Item::user("anew"));
+        bad.ask().await;
+        assert!(!stage.last_body().to_string().contains(tenant.as_str().unwrap()), "{speech:?}");
     }
 }
 

@@ -1,11 +1,7 @@
 //! Once means once (I3, B03), whatever clients do: steps, retries, races, restarts, the same words again.
 use crate::speech::{Item, Speech, Words, every_form};
-use crate::stage::{Play, Stage, session, usual};
+use crate::stage::{A_WHILE, Agent, Play, Stage, session, usual};
 use crate::support::{Gate, Recorded, Step};
-use std::time::Duration;
-
-/// Long enough for a request that does not wait to arrive at the provider.
-const A_WHILE: Duration = Duration::from_millis(300);
 
 /// Three tool steps for each prompt, then text.
 fn three_steps_per_prompt(request: &Recorded, n: usize) -> Vec<Step> {
@@ -193,7 +189,7 @@ async fn concurrent_prompts_behind_one_history_are_turns_of_their_own() {
         stage.wait_events("session.stop", 1).await;
         let tabs = (0..8).map(|n| {
             let history = [agent.history.clone(), vec![Item::user(&format!("tab {n}"))]].concat();
-            crate::stage::Agent { history, ..stage.agent(speech, stream) }
+            Agent { history, ..stage.agent(speech, stream) }
         });
         let mut tabs: Vec<_> = tabs.collect();
         futures_util::future::join_all(tabs.iter_mut().map(|tab| tab.send())).await;

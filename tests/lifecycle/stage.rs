@@ -9,11 +9,15 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What the provider says to its `n`th request (from 0).
 pub type Says = dyn Fn(&Recorded, usize) -> Vec<Step> + Send + Sync;
 /// What a hook answers to an event, maybe only when a gate opens.
 pub type Answers = dyn Fn(&Value) -> (Option<Gate>, Value) + Send + Sync;
+
+/// Long enough for a request that does not wait to arrive at the provider.
+pub const A_WHILE: Duration = Duration::from_millis(300);
 
 /// A hook for every event of the lifecycle, at the scripted hook server.
 pub const EVERY_HOOK: &str = "
@@ -148,7 +152,7 @@ impl Stage {
     }
 
     pub fn agent(&self, speech: Speech, stream: bool) -> Agent<'_> {
-        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![], extra: json!({}) }
+        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![] }
     }
 
     /// The bodies that the provider received.
@@ -205,20 +209,12 @@ pub struct Agent<'a> {
     pub stream: bool,
     pub headers: String,
     pub history: Vec<Item>,
-    /// Further members of the body.
-    pub extra: Value,
 }
 
 impl Agent<'_> {
     #[must_use]
     pub fn headers(mut self, headers: impl Into<String>) -> Self {
         self.headers = headers.into();
-        self
-    }
-
-    #[must_use]
-    pub fn extra(mut self, extra: Value) -> Self {
-        self.extra = extra;
         self
     }
 
@@ -249,8 +245,13 @@ impl Agent<'_> {
 
     /// Sends the history as it stands; the connection that the answer comes on.
     pub async fn begin(&self) -> Client {
+        self.begin_at(self.stage.addr()).await
+    }
+
+    /// [`Agent::begin`] at another gateway.
+    pub async fn begin_at(&self, gateway: SocketAddr) -> Client {
         let (body, target) = (self.body(), self.speech.target(self.stream));
-        let mut client = Client::connect(self.stage.addr()).await;
+        let mut client = Client::connect(gateway).await;
         let head =
             format!("POST {target} HTTP/1.1\r\nhost: g\r\n{}content-length: {}\r\n\r\n", self.headers, body.len());
         client.send(head + &body).await;
@@ -258,10 +259,6 @@ impl Agent<'_> {
     }
 
     pub fn body(&self) -> String {
-        let mut body = self.speech.body(&self.history, self.stream);
-        for (key, value) in self.extra.as_object().unwrap() {
-            body[key] = value.clone();
-        }
-        body.to_string()
+        self.speech.body(&self.history, self.stream).to_string()
     }
 }

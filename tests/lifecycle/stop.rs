@@ -1,12 +1,8 @@
 //! `session.stop`: what it is told, and when it runs.
-use crate::speech::{Speech, Words, every_form};
-use crate::stage::{Play, Stage, session, usual};
+use crate::speech::{Item, Speech, Words, every_form};
+use crate::stage::{A_WHILE, Play, Stage, session, usual};
 use crate::support::{Gate, soon};
 use serde_json::{Value, json};
-use std::time::Duration;
-
-/// Long enough for a request that does not wait to arrive at the provider.
-const A_WHILE: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn it_tells_the_whole_turn() {
@@ -80,7 +76,7 @@ async fn the_next_prompt_waits_and_sees_what_it_stored() {
 }
 
 #[tokio::test]
-async fn other_sessions_and_tool_steps_do_not_wait() {
+async fn other_sessions_do_not_wait() {
     let gate = Gate::new();
     let stage = Stage::play(slow_stop(&gate)).await;
     stage.agent(Speech::Chat, true).prompt("one").await;
@@ -150,10 +146,7 @@ async fn a_turn_first_seen_in_its_middle_ends_with_a_stop() {
     for (speech, stream) in every_form() {
         let stage = Stage::usual().await;
         let mut agent = stage.agent(speech, stream);
-        agent.history = vec![
-            crate::speech::Item::user("one"),
-            crate::speech::Item::Model { text: "looking ".into(), calls: vec!["call_0".into()] },
-        ];
+        agent.history = vec![Item::user("one"), Item::Model { text: "looking ".into(), calls: vec!["call_0".into()] }];
         agent.result("call_0", "found").await;
         let event = &stage.wait_events("session.stop", 1).await[0];
         assert_eq!(event["turn"]["text"], "looking ANSWER0", "{speech:?}");

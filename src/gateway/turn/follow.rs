@@ -23,6 +23,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -45,6 +46,8 @@ pub struct Follow {
     said: Said,
     rebind: Option<Fingerprint>,
     settled: bool,
+    /// The session is not idle before this answer is over.
+    _answering: Running,
 }
 
 /// How a turn's request ended, for metrics.
@@ -62,6 +65,7 @@ impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
         let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
         let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
+        let answering = turns.sessions.answering.raise(&identity.key);
         Self {
             occasion,
             headers: read.asked.headers.clone(),
@@ -76,6 +80,7 @@ impl Follow {
             said,
             rebind: identity.rebind,
             settled: false,
+            _answering: answering,
             turns,
         }
     }
@@ -230,11 +235,17 @@ impl Follow {
 }
 
 impl Drop for Follow {
-    /// Nobody waits for the answer any more: the client left before it was complete.
+    /// The answer is over. When it was not seen whole, the client left before.
     fn drop(&mut self) {
-        if !self.settled && tokio::runtime::Handle::try_current().is_ok() {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        if !self.settled {
             self.fail("client_gone", None, None);
         }
+        // Idle time begins with the end of the answer.
+        let (turns, live) = (self.turns.clone(), self.live.clone());
+        self.turns.tasks.spawn(async move { turns.sessions.records.touch(&live.key, Timestamp::now()).await });
     }
 }
 

@@ -75,8 +75,7 @@ impl Turns {
     /// answer stands in the history that is presented now.
     async fn reach(&self, own: SessionKey, credential: Option<&Fingerprint>, read: &Read) -> (SessionKey, bool) {
         let Some(credential) = credential else { return (own, false) };
-        // A first request presents no history, so it can't be anybody else's.
-        if self.known(&own).await || read.view.is_first() {
+        if self.known(&own).await {
             return (own, false);
         }
         let others = self.sessions.records.find(&own.id).await.unwrap_or_default();
@@ -84,6 +83,10 @@ impl Turns {
             let Ok(Some(record)) = self.sessions.records.get(&other).await else { continue };
             if record.admits(credential) {
                 return (other, false);
+            }
+            // A first request presents no history that could prove anything.
+            if read.view.is_first() {
+                continue;
             }
             let chain = Chain::new(scope_of(&other), &read.view);
             if let Some(Place { found, live }) = self.place(&chain).await

@@ -77,7 +77,10 @@ impl Turns {
     async fn begin_turn(&self, read: &Read, identity: &mut Identity, item: usize, id: String) {
         let model = self.model(read);
         let count = |record: &mut SessionRecord| {
-            record.turns += 1;
+            if record.counted.as_ref() != Some(&id) {
+                record.turns += 1;
+                record.counted = Some(id.clone());
+            }
             record.model = Some(model.clone());
             true
         };

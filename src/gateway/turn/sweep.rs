@@ -91,9 +91,7 @@ impl Turns {
         // Its last turn's stop comes first, so that the end sees what it stored.
         self.sessions.barrier.passed(key).await;
         let Ok(Some(record)) = self.sessions.records.get(key).await else { return false };
-        let spoke = reason == IDLE
-            && self.sessions.records.idle_for(key, Timestamp::now()).await < self.config.sessions.idle_end;
-        if record.is_ended() || spoke {
+        if record.is_ended() || (reason == IDLE && !self.is_idle_session(key).await) {
             return false;
         }
         let kind = EventKind::SessionEnd;
@@ -108,6 +106,11 @@ impl Turns {
         self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
         tracing::info!(session = key.id, agent = key.agent, reason, "session ended");
         true
+    }
+
+    async fn is_idle_session(&self, key: &SessionKey) -> bool {
+        !self.sessions.answering.is_raised(key)
+            && self.sessions.records.idle_for(key, Timestamp::now()).await >= self.config.sessions.idle_end
     }
 
     /// Deletes a session with all that belongs to it; false when the store failed, which is logged.
