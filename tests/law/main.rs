@@ -1,7 +1,9 @@
 //! The append-only law, and what happens once (I3, I5, I6, I9): random conversations through the whole gateway.
+#![allow(unreachable_pub, reason = "modules of one test binary")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "../support/mod.rs"]
+#[allow(unused_imports, reason = "every test binary uses its part of it")]
 mod support;
 
 mod kill;
