@@ -30,7 +30,8 @@ const SWEEP_AT: usize = 20_000;
 const NODES: u64 = 200_000;
 /// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
 const NODES_PER_CONVERSATION: u64 = 4096;
-/// Newest nodes that are looked up one by one before halving the rest: the usual request extends one of them.
+/// Newest nodes, and newest nodes where a request has ended, that are looked up one by one before halving the rest: the
+/// usual request extends one of them, even with many results of parallel calls behind it.
 const LINEAR: usize = 4;
 /// Where nodes stand.
 const NODES_SPACE: &[u8] = b"1/n/";
@@ -88,7 +89,9 @@ impl Conversations {
         let newest_first = || (0..nodes.len()).rev();
         let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
         let unknown = in_memory.map_or(0, |i| i + 1)..nodes.len();
-        for index in unknown.clone().rev().take(LINEAR) {
+        let newest = unknown.clone().rev().take(LINEAR);
+        let ends = unknown.rev().skip(LINEAR).filter(|index| nodes[*index].answered).take(LINEAR);
+        for index in newest.chain(ends) {
             if let Some(owner) = self.stored_node(nodes[index].digest).await? {
                 return Ok(Some(Found::at(nodes, index, owner)));
             }

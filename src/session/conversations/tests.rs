@@ -2,7 +2,7 @@ use super::super::anchor::Anchor;
 use super::super::ledger::What;
 use super::super::record::tests::key;
 use super::super::store::MemoryStore;
-use super::super::testing::{digest, prompt, reply, view};
+use super::super::testing::{digest, prompt, reply, result, view};
 use super::*;
 use crate::context::{ItemFacts, RequestView};
 use futures_util::FutureExt;
@@ -92,6 +92,24 @@ async fn the_longest_known_history_is_found_in_memory_and_after_a_restart() {
         }
     }
     assert!(conversations.find(&chain(&[prompt("other")])).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_long_conversation_whose_oldest_nodes_went_is_found_behind_many_results() {
+    let store = Arc::new(MemoryStore::new());
+    let conversations = Conversations::new(store.clone());
+    let live = open(&conversations);
+    let mut history = turns(9_000);
+    for nodes in chain(&history).ends(0).collect::<Vec<_>>().chunks(500) {
+        conversations.commit(&live, Change { nodes: nodes.to_vec(), ..Change::default() }).await.unwrap();
+    }
+    let kept = usize::try_from(NODES_PER_CONVERSATION).unwrap();
+    assert_eq!(store.scan(NODES_SPACE, None, 2 * kept).await.unwrap().len(), kept);
+    let known = history.len();
+    history.push(reply("", &["look"]));
+    history.extend((0..10).map(|n| result(&[&format!("call {n}")])));
+    let found = Conversations::new(store).find(&chain(&history)).await.unwrap().expect("a history");
+    assert_eq!((found.covered, found.owner.conversation), (known, live.id.clone()));
 }
 
 #[tokio::test]
