@@ -104,3 +104,62 @@ impl Anchors {
 fn next(count: &mut u32) -> u32 {
     std::mem::replace(count, count.saturating_add(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{digest, prompt, reply, result, view};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn anchors(view: &RequestView) -> Anchors {
+        Anchors::of(view, digest("root"))
+    }
+
+    #[test]
+    fn the_same_words_said_again_are_another_place() {
+        let view = view(vec![prompt("go on"), reply("a", &[]), prompt("go on"), reply("b", &[]), prompt("why?")]);
+        let found = anchors(&view);
+        let places: Vec<_> = [0, 2, 4].map(|item| found.at(&view, item).unwrap()).into();
+        assert_eq!(places[1], Anchor::Prompt { digest: digest("go on"), nth: 1 });
+        assert_eq!(places.iter().map(|place| found.item(place)).collect::<Vec<_>>(), [Some(0), Some(2), Some(4)]);
+        assert_eq!(found.prompts_before(4), 2);
+    }
+
+    #[test]
+    fn results_without_ids_are_told_apart_by_their_order() {
+        let step = || [reply("", &["look"]), result(&["look"])];
+        let view = view([prompt("one")].into_iter().chain(step()).chain(step()).collect());
+        let found = anchors(&view);
+        let first = found.at(&view, 2).unwrap();
+        assert_eq!(first, Anchor::Result { call: "look".into(), nth: 0 });
+        assert_eq!((found.item(&first), found.item(&found.at(&view, 4).unwrap())), (Some(2), Some(4)));
+    }
+
+    #[test]
+    fn a_stored_anchor_without_an_ordinal_is_the_first() {
+        let stored: Anchor = serde_json::from_str(r#"{"result":{"call":"c1"}}"#).unwrap();
+        assert_eq!(stored, Anchor::Result { call: "c1".into(), nth: 0 });
+    }
+
+    proptest! {
+        /// What clients append never moves a place.
+        #[test]
+        fn a_place_stays_where_it_is_when_the_history_grows(words in prop::collection::vec(0..3_usize, 1..12), cut in 0..12_usize) {
+            let history = |words: &[usize]| {
+                let turn = |word: &usize| match word {
+                    0 => vec![prompt("go on"), reply("x", &[])],
+                    1 => vec![prompt("why?"), reply("y", &["look"]), result(&["look"]), reply("z", &[])],
+                    _ => vec![prompt("stop"), reply("", &["c"]), result(&["c"])],
+                };
+                view(words.iter().flat_map(turn).collect())
+            };
+            let (whole, part) = (history(&words), history(&words[..cut.min(words.len())]));
+            let (later, before) = (anchors(&whole), anchors(&part));
+            for item in 0..part.items.len() {
+                if let Some(place) = before.at(&part, item) {
+                    prop_assert_eq!(later.item(&place), Some(item));
+                }
+            }
+        }
+    }
+}

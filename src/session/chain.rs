@@ -97,3 +97,86 @@ pub fn delta_node(scope: Digest, delta: &Delta) -> Option<Digest> {
 pub fn answer_node(scope: Digest, id: &str) -> Digest {
     scope.then(Digest::of(&[b"answer", id.as_bytes()]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{digest, instructions, prompt, reply, result, view};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn chain(view: &RequestView) -> Chain {
+        Chain::new(digest("owner"), view)
+    }
+
+    #[test]
+    fn an_answer_continues_the_request_that_it_answers() {
+        let request = view(vec![prompt("one"), reply("a", &[]), prompt("two")]);
+        let answer = reply("b", &[]);
+        let next = view(vec![prompt("one"), reply("a", &[]), prompt("two"), answer.clone(), prompt("three")]);
+        let (request, next) = (chain(&request), chain(&next));
+        assert_eq!(next.nodes()[2].digest, request.end());
+        assert_eq!(next.nodes()[3].digest, request.end().then(answer.link.unwrap()));
+    }
+
+    #[test]
+    fn requests_have_ended_where_the_model_spoke_next_and_at_the_end() {
+        let view = view(vec![
+            prompt("one"),
+            reply("", &["c", "d"]),
+            result(&["c"]),
+            result(&["d"]),
+            reply("a", &[]),
+            prompt("two"),
+        ]);
+        let chain = chain(&view);
+        let at = |nodes: &[usize]| nodes.iter().map(|node| chain.nodes()[*node].digest).collect::<Vec<_>>();
+        assert_eq!(chain.ends(0).collect::<Vec<_>>(), at(&[0, 3, 5]));
+        assert_eq!(chain.ends(2).collect::<Vec<_>>(), at(&[3, 5]));
+        assert_eq!(chain.ends(6).collect::<Vec<_>>(), at(&[5]));
+    }
+
+    #[test]
+    fn an_empty_history_ends_at_its_root() {
+        let chain = chain(&view(vec![]));
+        assert_eq!((chain.end(), chain.first()), (chain.root(), None));
+        assert_eq!(chain.ends(0).collect::<Vec<_>>(), [chain.root()]);
+    }
+
+    #[test]
+    fn a_delta_begins_at_the_answer_that_it_names() {
+        let mut delta = view(vec![prompt("two")]);
+        delta.delta = Some(Delta::PreviousResponse("resp_1".into()));
+        assert_eq!(chain(&delta).root(), answer_node(digest("owner"), "resp_1"));
+        delta.delta = Some(Delta::Conversation("resp_1".into()));
+        assert_ne!(chain(&delta).root(), answer_node(digest("owner"), "resp_1"), "an id of another kind");
+    }
+
+    #[test]
+    fn a_paused_answer_is_not_open() {
+        let paused = view(vec![prompt("one"), reply("half", &[])]);
+        assert!(!chain(&paused).is_open(&paused));
+        let asked = view(vec![prompt("one")]);
+        assert!(chain(&asked).is_open(&asked));
+    }
+
+    proptest! {
+        #[test]
+        fn chains_share_exactly_the_nodes_of_their_common_beginning(
+            one in prop::collection::vec(0..3_u8, 0..8),
+            two in prop::collection::vec(0..3_u8, 0..8),
+        ) {
+            let history = |words: &[u8]| {
+                let said = words.iter().flat_map(|word| [prompt(&word.to_string()), instructions(), reply("ok", &[])]);
+                view(said.collect())
+            };
+            let (first, second) = (chain(&history(&one)), chain(&history(&two)));
+            // Two nodes a turn: instructions leave none.
+            let common = 2 * one.iter().zip(&two).take_while(|(a, b)| a == b).count();
+            for (index, (a, b)) in first.nodes().iter().zip(second.nodes()).enumerate() {
+                prop_assert_eq!(a.digest == b.digest, index < common);
+            }
+            let other = Chain::new(digest("somebody else"), &history(&one));
+            prop_assert!(first.nodes().iter().zip(other.nodes()).all(|(a, b)| a.digest != b.digest));
+        }
+    }
+}

@@ -8,10 +8,10 @@
 //! ```
 use super::anchor::Anchors;
 use super::chain::{Chain, Node};
-use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, State, VERSION};
+use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
-use super::store::{Store, StoreError, keys};
+use super::store::{Change as Write, Store, StoreError, keys};
 use crate::context::Digest;
 use bytes::Bytes;
 use moka::sync::Cache;
@@ -32,7 +32,8 @@ const NODES: u64 = 200_000;
 const NODES_PER_CONVERSATION: u64 = 4096;
 /// Announced nodes that may wait for a commit. Each answer brings one; more wait only where answers fail.
 const UNWRITTEN: usize = 16;
-/// Newest nodes that are looked up one by one before halving the rest: the usual request extends one of them.
+/// Newest nodes, and newest nodes where a request has ended, that are looked up one by one before halving the rest: the
+/// usual request extends one of them, even with many results of parallel calls behind it.
 const LINEAR: usize = 4;
 /// Where nodes stand.
 const NODES_SPACE: &[u8] = b"1/n/";
@@ -90,7 +91,9 @@ impl Conversations {
         let newest_first = || (0..nodes.len()).rev();
         let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
         let unknown = in_memory.map_or(0, |i| i + 1)..nodes.len();
-        for index in unknown.clone().rev().take(LINEAR) {
+        let newest = unknown.clone().rev().take(LINEAR);
+        let ends = unknown.rev().skip(LINEAR).filter(|index| nodes[*index].answered).take(LINEAR);
+        for index in newest.chain(ends) {
             if let Some(owner) = self.stored_node(nodes[index].digest).await? {
                 return Ok(Some(Found::at(nodes, index, owner)));
             }
@@ -233,40 +236,23 @@ impl Conversations {
     /// # Errors
     /// When the store can't be written.
     pub async fn commit(&self, live: &Live, mut change: Change) -> Result<(), StoreError> {
+        let is_forgotten = || live.forgotten.load(Ordering::Relaxed);
+        if is_forgotten() {
+            return Ok(());
+        }
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
         change.nodes.retain(|node| !self.has(live, &[*node]));
         let owner = self.remember(live, &change.nodes);
         let mut unsaved_from = live.unsaved_from.lock().await;
-        if live.forgotten.load(Ordering::Relaxed) {
+        if is_forgotten() {
             return Ok(());
         }
-        let path = record_key(&live.key, &live.id);
-        let (record, first) = self.number_nodes(&mut live.state.lock(), &mut change);
-        let mut batch: Vec<(Vec<u8>, Option<Bytes>)> = vec![(path.clone(), Some(record))];
-        let entries = entry_prefix(&live.key, &live.id);
-        let saved = {
-            let state = live.state.lock();
-            for (seq, entry) in state.ledger.entries().iter().filter(|(seq, _)| *seq >= *unsaved_from) {
-                batch.push((numbered(&entries, *seq), Some(encode(entry)?)));
-            }
-            state.ledger.next_key()
-        };
-        batch.extend(change.dropped.iter().map(|seq| (numbered(&entries, *seq), None)));
-        let places = place_prefix(&live.key, &live.id);
-        for (seq, node) in (first..).zip(&change.nodes) {
-            batch.push((node_key(*node), Some(encode(&*owner)?)));
-            batch.push((numbered(&places, seq), Some(Bytes::copy_from_slice(&node.0))));
-            if let Some(old) = seq.checked_sub(NODES_PER_CONVERSATION) {
-                let place = numbered(&places, old);
-                if let Some(digest) = self.store.get(&place).await?.and_then(|v| v[..].try_into().ok()) {
-                    batch.push((node_key(Digest(digest)), None));
-                }
-                batch.push((place, None));
-            }
-        }
+        let (mut batch, first, saved) = self.state_of(live, &mut change, *unsaved_from)?;
+        self.add_nodes(&mut batch, &owner, first, &change.nodes).await?;
         self.store.write(batch).await?;
         *unsaved_from = saved;
         // Put back to be weighed anew.
+        let path = record_key(&live.key, &live.id);
         if let Some(kept) = self.recent.get(&path) {
             self.recent.insert(path, kept);
         }
@@ -288,13 +274,51 @@ impl Conversations {
         owner
     }
 
-    /// Takes in the nodes that were only announced and gives all new ones their numbers; the record's bytes and the first
-    /// number.
-    fn number_nodes(&self, state: &mut State, change: &mut Change) -> (Bytes, u64) {
+    /// Takes in the nodes that were only announced. The record and the entries from `unsaved_from` on, as they are to be written; the number of the first new node, and
+    /// the key that the next entry will have.
+    fn state_of(
+        &self,
+        live: &Live,
+        change: &mut Change,
+        unsaved_from: u64,
+    ) -> Result<(Vec<Write>, u64, u64), StoreError> {
+        let mut state = live.state.lock();
         change.nodes.append(&mut state.unwritten);
         let first = state.record.nodes;
         state.record.nodes += change.nodes.len() as u64;
-        (encode(&state.record).unwrap_or_default(), first)
+        let mut batch = vec![(record_key(&live.key, &live.id), Some(encode(&state.record)?))];
+        let prefix = entry_prefix(&live.key, &live.id);
+        for (seq, entry) in state.ledger.entries().iter().filter(|(seq, _)| *seq >= unsaved_from) {
+            batch.push((numbered(&prefix, *seq), Some(encode(entry)?)));
+        }
+        batch.extend(change.dropped.iter().map(|seq| (numbered(&prefix, *seq), None)));
+        Ok((batch, first, state.ledger.next_key()))
+    }
+
+    /// New nodes with their places, numbered from `first`; the oldest ones go.
+    async fn add_nodes(
+        &self,
+        batch: &mut Vec<Write>,
+        owner: &NodeOwner,
+        first: u64,
+        nodes: &[Digest],
+    ) -> Result<(), StoreError> {
+        let places = place_prefix(&owner.session, &owner.conversation);
+        for (seq, node) in (first..).zip(nodes) {
+            batch.push((node_key(*node), Some(encode(owner)?)));
+            batch.push((numbered(&places, seq), Some(Bytes::copy_from_slice(&node.0))));
+            if let Some(old) = seq.checked_sub(NODES_PER_CONVERSATION) {
+                let place = numbered(&places, old);
+                if let Some(digest) = self.store.get(&place).await?.and_then(|v| v[..].try_into().ok()).map(Digest)
+                    // A fork may own it by now.
+                    && self.stored_node(digest).await?.is_some_and(|now| now == *owner)
+                {
+                    batch.push((node_key(digest), None));
+                }
+                batch.push((place, None));
+            }
+        }
+        Ok(())
     }
 
     /// Forgets the conversations of a session: their nodes in the store. The records lie under the session's own prefix
@@ -391,3 +415,6 @@ fn encode<T: Serialize>(value: &T) -> Result<Bytes, StoreError> {
 fn decode<T: for<'de> Deserialize<'de>>(value: &[u8]) -> Result<T, StoreError> {
     serde_json::from_slice(value).map_err(|e| StoreError::Corrupt(e.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -219,3 +219,104 @@ fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> O
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{digest, prompt, reply, result, view};
+    use super::*;
+    use crate::context::ItemFacts;
+    use crate::context::wrap::Standing;
+
+    fn text(kind: TextKind, text: &str) -> Placed {
+        Placed::new("hook", kind, Standing::New, text, false)
+    }
+
+    fn said(words: &str, nth: u32, texts: Vec<Placed>) -> Entry {
+        Entry { anchor: Anchor::Prompt { digest: digest(words), nth }, what: What::Prompt { texts } }
+    }
+
+    fn ephemeral(words: &str, nth: u32) -> Entry {
+        said(words, nth, vec![text(TextKind::Ephemeral, &format!("{words} {nth}"))])
+    }
+
+    fn ledger(entries: Vec<Entry>) -> Ledger {
+        entries.into_iter().fold(Ledger::default(), |mut ledger, entry| {
+            assert_eq!(ledger.push(entry), [0_u64; 0]);
+            ledger
+        })
+    }
+
+    fn replayed(ledger: &Ledger, view: &RequestView, current: Option<usize>, keep: Keep) -> Vec<(usize, String)> {
+        let replay = ledger.replay(view, &Anchors::of(view, digest("root")), current, keep);
+        replay.notes.into_iter().map(|note| (note.item, note.texts.join("|"))).collect()
+    }
+
+    #[test]
+    fn what_was_taken_out_once_stays_out() {
+        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("b", 0), ephemeral("c", 0)]);
+        let view = view(vec![prompt("a"), reply("1", &[]), prompt("b"), reply("2", &[]), prompt("c")]);
+        let (a, b, c) = ((0, "a 0".into()), (2, "b 0".into()), (4, "c 0".into()));
+        let cases: [(Keep, Vec<(usize, String)>); 4] = [
+            (Keep::From(0), vec![a, b.clone(), c.clone()]),
+            (Keep::From(1), vec![b, c.clone()]),
+            (Keep::From(3), vec![c]),
+            (Keep::Nothing, vec![]),
+        ];
+        for (keep, expected) in cases {
+            assert_eq!(replayed(&ledger, &view, Some(4), keep), expected, "{keep:?}");
+        }
+    }
+
+    #[test]
+    fn persistent_text_stays_whatever_becomes_of_the_rest() {
+        let texts = vec![text(TextKind::Persistent, "slot"), text(TextKind::Ephemeral, "note")];
+        let ledger = ledger(vec![said("a", 0, texts)]);
+        let view = view(vec![prompt("a"), reply("1", &[]), prompt("b")]);
+        assert_eq!(replayed(&ledger, &view, Some(2), Keep::From(1)), [(0, "slot".to_owned())]);
+    }
+
+    #[test]
+    fn an_entry_whose_anchor_is_gone_is_passed_over() {
+        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("a", 1)]);
+        let view = view(vec![prompt("a")]);
+        let replay = ledger.replay(&view, &Anchors::of(&view, digest("root")), None, Keep::From(0));
+        assert_eq!((replay.notes.len(), replay.lost), (1, 1));
+    }
+
+    #[test]
+    fn a_fork_takes_what_still_has_its_place_but_not_what_was_said_at_its_new_prompt() {
+        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("b", 0), ephemeral("a", 1)]);
+        let view = view(vec![prompt("a"), reply("1", &[]), prompt("a")]);
+        let anchors = Anchors::of(&view, digest("root"));
+        let keys = |news| ledger.fork(&anchors, news).entries().iter().map(|(key, _)| *key).collect::<Vec<_>>();
+        assert_eq!(keys(None), [0, 2]);
+        assert_eq!(keys(Some(2)), [0], "under its own key");
+    }
+
+    #[test]
+    fn the_oldest_entries_go_first_and_are_named() {
+        let mut ledger = Ledger::default();
+        let max = u32::try_from(MAX_ENTRIES).unwrap();
+        for nth in 0..max {
+            assert!(ledger.push(ephemeral("a", nth)).is_empty());
+        }
+        let full = ledger.bytes();
+        assert_eq!(ledger.push(ephemeral("a", max)), [0]);
+        assert_eq!((ledger.entries().len(), ledger.next_key()), (MAX_ENTRIES, u64::from(max) + 1));
+        assert!(ledger.bytes().abs_diff(full) < 16, "what is gone weighs nothing");
+    }
+
+    #[test]
+    fn a_refused_prompt_and_the_made_up_answer_are_left_out_together() {
+        let answer = reply("no", &[]).link;
+        let what = What::Answered { reply: "no".into(), answer };
+        let ledger = ledger(vec![Entry { anchor: Anchor::Prompt { digest: digest("b"), nth: 0 }, what }]);
+        let omitted = |behind: ItemFacts| {
+            let view = view(vec![prompt("a"), reply("1", &[]), prompt("b"), behind, prompt("c")]);
+            ledger.replay(&view, &Anchors::of(&view, digest("root")), None, Keep::From(0)).omitted
+        };
+        assert_eq!(omitted(reply("no", &[])), std::iter::once(2..4).collect::<Vec<_>>());
+        assert!(omitted(reply("something else", &[])).is_empty(), "the model's own answer stays");
+        assert!(omitted(result(&["c"])).is_empty());
+    }
+}

@@ -22,6 +22,8 @@ pub mod records;
 mod sessions;
 pub mod store;
 pub mod tenant;
+#[cfg(test)]
+mod testing;
 
 pub use sessions::Sessions;
 

@@ -290,3 +290,6 @@ impl Scenery<'_> {
         self.view.items.iter().position(|i| i.role() == Role::User && i.facts.prompt.is_some())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use crate::line::{Answer, Line, Style};
 use serde_json::Value;
 
 /// One wire format.
-pub trait Wire: Sync {
+pub trait Wire {
     /// Where a request goes.
     fn path(&self) -> &'static str;
     /// The request that carries this line's history.
@@ -28,9 +28,6 @@ pub trait Wire: Sync {
         None
     }
 }
-
-/// All of them.
-pub const ALL: [&dyn Wire; 4] = [&Anthropic, &Chat, &Responses, &Gemini];
 
 /// One message as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
