@@ -26,12 +26,13 @@ impl Turns {
             self.record(&identity, vec![entry]).await;
         }
         let (scene, fresh) = {
+            let scenery = self.scenery(&read, &identity, &slots);
             let mut state = identity.live.state.lock();
             let fresh = state.record.tip != Some(identity.chain.end());
             if let Some(turn) = &mut state.record.turn {
                 turn.requests += 1;
             }
-            (self.scenery(&read, &identity, &slots).scene(&state), fresh)
+            (scenery.scene(&state), fresh)
         };
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
