@@ -360,3 +360,6 @@ fn encode<T: Serialize>(value: &T) -> Result<Bytes, StoreError> {
 fn decode<T: for<'de> Deserialize<'de>>(value: &[u8]) -> Result<T, StoreError> {
     serde_json::from_slice(value).map_err(|e| StoreError::Corrupt(e.to_string()))
 }
+
+#[cfg(test)]
+mod tests;
