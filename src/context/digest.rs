@@ -123,3 +123,25 @@ impl NormalForm {
             .then(|| Digest::of(&[self.text.finalize().as_bytes(), self.rest.finalize().as_bytes()]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_the_same_however_it_is_cut() {
+        let long = "x".repeat(GATHERED + 1);
+        for text in ["", "a b", &"word ".repeat(GATHERED), &long, &format!("a {long} b"), &format!("a {}", &long[2..])]
+        {
+            let (mut whole, mut words) = (NormalForm::new(), NormalForm::new());
+            whole.text(text);
+            text.split_whitespace().for_each(|word| words.text(word));
+            assert_eq!(whole.digest(), words.digest(), "{} bytes", text.len());
+        }
+    }
+
+    #[test]
+    fn a_digest_prints_as_lower_case_hex() {
+        assert_eq!(Digest([0x0f; 16]).to_string(), "0f".repeat(16));
+    }
+}

@@ -16,7 +16,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use idle::Idle;
-use std::pin::Pin;
+use std::future::Future as _;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ where
                 }
                 Poll::Pending if self.steps_left > 0 => {
                     self.steps_left -= 1;
-                    cx.waker().wake_by_ref();
+                    step_aside(cx);
                     return Poll::Pending;
                 }
                 Poll::Pending => break,
@@ -152,6 +153,13 @@ where
         self.last = Some(event.map_or(Last::Abort { why, flushed: false }, Last::Event));
         self.over(End::Cut(why));
     }
+}
+
+/// Has the task polled again once every other task that is ready has run. A plain wake would do, but it calls an idle
+/// worker for help each time, which costs several times what a chunk does.
+fn step_aside(cx: &mut Context<'_>) {
+    let asked = pin!(tokio::task::yield_now()).poll(cx);
+    debug_assert!(asked.is_pending(), "the first poll of a yield is pending");
 }
 
 impl<B> RelayBody<B> {
