@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 #[path = "../support/mod.rs"]
-#[allow(unused_imports, reason = "every test binary uses its part of it")]
 mod support;
 
 mod kill;

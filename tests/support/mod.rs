@@ -13,7 +13,7 @@ pub use provider::{Gate, Provider, Recorded, Step};
 use std::time::Duration;
 
 /// Longest time that a test waits for something that must happen: far above what it takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for `future`, and fails the test when it takes too long.
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
