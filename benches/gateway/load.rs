@@ -5,9 +5,10 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, interval_at};
 
 /// What is asked.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ impl Load {
         let (begun, cpu) = (Instant::now(), target.cpu());
         let mut workers = JoinSet::new();
         for number in 0..connections {
-            workers.spawn(self.clone().connection(target.port, number, begun + time));
+            workers.spawn(self.clone().connection(target.port, (number, connections), begun + time));
         }
         let mut latencies: Vec<u64> = workers.join_all().await.into_iter().flatten().collect();
         let (elapsed, cpu) = (begun.elapsed(), target.cpu().saturating_sub(cpu));
@@ -58,13 +59,15 @@ impl Load {
         Measured { latencies, elapsed, cpu }
     }
 
-    async fn connection(self, port: u16, number: usize, end: Instant) -> Vec<u64> {
+    async fn connection(self, port: u16, (number, of): (usize, usize), end: Instant) -> Vec<u64> {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a connection");
         stream.set_nodelay(true).expect("no delay");
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("a handshake");
         tokio::spawn(connection);
         let mut latencies = Vec::new();
-        let mut ticks = self.pace.map(tokio::time::interval);
+        // Connections take turns within the pace, so that requests come evenly and not all at once.
+        let turn = |pace: Duration| pace * u32::try_from(number).unwrap_or_default() / u32::try_from(of).unwrap_or(1);
+        let mut ticks = self.pace.map(|pace| interval_at(Instant::now() + turn(pace), pace));
         while Instant::now() < end {
             if let Some(ticks) = &mut ticks {
                 ticks.tick().await;

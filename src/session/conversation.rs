@@ -169,6 +169,8 @@ pub struct State {
     pub claimed: Option<Digest>,
     /// Nodes that the next commit writes along.
     pub(super) unwritten: Vec<Digest>,
+    /// Such a commit has been asked for and has not begun.
+    pub(super) commit_waits: bool,
 }
 
 impl State {
@@ -191,7 +193,14 @@ impl Live {
         Self {
             key,
             id: record.id.clone(),
-            state: Mutex::new(State { record, ledger, prefix: None, claimed: None, unwritten: Vec::new() }),
+            state: Mutex::new(State {
+                record,
+                ledger,
+                prefix: None,
+                claimed: None,
+                unwritten: Vec::new(),
+                commit_waits: false,
+            }),
             gate: tokio::sync::Mutex::new(()),
             unsaved_from: tokio::sync::Mutex::new(unsaved_from),
             forgotten: AtomicBool::new(false),

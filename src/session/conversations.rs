@@ -259,12 +259,15 @@ impl Conversations {
         Ok(())
     }
 
-    /// Makes nodes known that the next commit of `live` will write. True when so many wait that it should be now.
-    pub fn announce(&self, live: &Live, nodes: Vec<Digest>) -> bool {
+    /// Makes nodes known that the next commit of `live` will write. True when the caller has to see to that commit: it is
+    /// `due` or many nodes wait, and nobody else was told so; however fast answers come, one commit waits for the store.
+    pub fn announce(&self, live: &Live, nodes: Vec<Digest>, due: bool) -> bool {
         self.remember(live, &nodes);
         let mut state = live.state.lock();
         state.unwritten.extend(nodes);
-        state.unwritten.len() >= UNWRITTEN
+        let asked = (due || state.unwritten.len() >= UNWRITTEN) && !state.commit_waits;
+        state.commit_waits |= asked;
+        asked
     }
 
     /// From now on these nodes lead to `live`.
@@ -284,6 +287,7 @@ impl Conversations {
     ) -> Result<(Vec<Write>, u64, u64), StoreError> {
         let mut state = live.state.lock();
         change.nodes.append(&mut state.unwritten);
+        state.commit_waits = false;
         let first = state.record.nodes;
         state.record.nodes += change.nodes.len() as u64;
         let mut batch = vec![(record_key(&live.key, &live.id), Some(encode(&state.record)?))];

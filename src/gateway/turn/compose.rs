@@ -6,9 +6,9 @@ use super::read::Read;
 use super::{Prepared, TurnError, Turns};
 use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
-use crate::context::{Delta, Role};
+use crate::context::{Delta, Digest, Role};
 use crate::json::{Rope, Splice};
-use crate::session::conversation::{Change, ConversationLayout, Said, State};
+use crate::session::conversation::{Change, ConversationLayout, Live, Said, State};
 use crate::session::ledger::Entry;
 use crate::session::placing::SlotText;
 use crate::session::prefix::{Piece, Prefix};
@@ -69,10 +69,14 @@ impl Turns {
     /// Leaves the node of this request to be stored with its answer's: a crash before that only makes the next request
     /// match an earlier node.
     fn record_later(self: &Arc<Self>, identity: &Identity) {
-        let due = self.sessions.conversations.announce(&identity.live, identity.new_nodes());
+        self.announce(&identity.live, identity.new_nodes(), false);
         identity.set_tip(&mut identity.live.state.lock());
-        if due {
-            let (turns, live) = (self.clone(), identity.live.clone());
+    }
+
+    /// Makes nodes known and stores them beside the traffic, at once or with the conversation's next commit.
+    pub(super) fn announce(self: &Arc<Self>, live: &Arc<Live>, nodes: Vec<Digest>, due: bool) {
+        if self.sessions.conversations.announce(live, nodes, due) {
+            let (turns, live) = (self.clone(), live.clone());
             self.tasks.spawn(async move { turns.commit(&live, Change::default()).await });
         }
     }

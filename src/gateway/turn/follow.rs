@@ -15,7 +15,7 @@ use crate::gateway::guard::StreamGuard;
 use crate::gateway::tap::{Cut, End, Tap};
 use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
-use crate::session::conversation::{Change, Live, Said, Turn};
+use crate::session::conversation::{Live, Said, Turn};
 use crate::session::tenant::Fingerprint;
 use crate::telemetry::names;
 use bytes::Bytes;
@@ -33,6 +33,7 @@ pub struct Follow {
     live: Arc<Live>,
     /// Only where a hook listens to the end of turns.
     occasion: Option<Occasion>,
+    /// The client's; empty without an occasion.
     headers: Arc<HeaderMap>,
     dialect: DialectId,
     form: AnswerForm,
@@ -64,11 +65,13 @@ pub enum Outcome {
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
         let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
+        // Headers are slices of the connection's read buffer, and keep all of it for as long as the stream lasts.
+        let headers = occasion.as_ref().map(|_| read.asked.headers.clone()).unwrap_or_default();
         let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
         let answering = turns.sessions.answering.raise(&identity.key);
         Self {
             occasion,
-            headers: read.asked.headers.clone(),
+            headers,
             dialect: read.endpoint().dialect,
             form: read.view.form,
             answer_ends_history: identity.chain.is_open(&read.view),
@@ -203,8 +206,7 @@ impl Follow {
         end.text.insert_str(0, &self.said.text);
         end.calls.splice(0..0, self.said.calls.drain(..));
         if news {
-            let (turns, live) = (self.turns.clone(), self.live.clone());
-            self.turns.tasks.spawn(async move { turns.commit(&live, Change { nodes, ..Change::default() }).await });
+            self.turns.announce(&self.live, nodes, true);
         }
         end
     }

@@ -175,3 +175,41 @@ fn of_requests_at_one_point_the_first_goes_on_and_others_fork() {
     assert!(!state.claim(known, other), "a rewind forks");
     assert!(state.claim(one, other));
 }
+
+#[tokio::test]
+async fn a_node_that_is_known_takes_no_second_place() {
+    let store = Arc::new(MemoryStore::new());
+    let conversations = Conversations::new(store.clone());
+    let live = open(&conversations);
+    for _retry in 0..3 {
+        commit(&conversations, &live, &turns(1)).await.unwrap();
+    }
+    assert_eq!(store.scan(NODES_SPACE, None, PAGE).await.unwrap().len(), 1);
+    assert_eq!(store.scan(&place_prefix(&live.key, &live.id), None, PAGE).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn announced_nodes_are_known_at_once_and_written_with_the_next_commit() {
+    let store = Arc::new(MemoryStore::new());
+    let conversations = Conversations::new(store.clone());
+    let live = open(&conversations);
+    assert!(!conversations.announce(&live, vec![digest("request")], false));
+    assert!(conversations.has(&live, &[digest("request")]));
+    assert!(store.scan(NODES_SPACE, None, PAGE).await.unwrap().is_empty());
+    conversations.commit(&live, Change { nodes: vec![digest("answer")], ..Change::default() }).await.unwrap();
+    let restarted = Conversations::new(store);
+    for node in ["request", "answer"] {
+        assert!(restarted.stored_node(digest(node)).await.unwrap().is_some(), "{node}");
+    }
+}
+
+#[tokio::test]
+async fn however_many_nodes_are_announced_one_commit_waits_for_the_store() {
+    let conversations = Conversations::new(Arc::new(MemoryStore::new()));
+    let live = open(&conversations);
+    let announce = |n: usize, due| conversations.announce(&live, vec![digest(&n.to_string())], due);
+    assert_eq!((0..4 * UNWRITTEN).filter(|n| announce(*n, false)).count(), 1);
+    assert!(!announce(0, true));
+    conversations.commit(&live, Change::default()).await.unwrap();
+    assert!(announce(0, true));
+}

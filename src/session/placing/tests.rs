@@ -10,7 +10,7 @@ fn slot(name: &str, text: &str) -> SlotText {
 
 fn state(layout: ConversationLayout) -> State {
     let record = Conversation::new("c".into(), layout, Shape::default());
-    State { record, ledger: Ledger::default(), prefix: None, claimed: None, unwritten: Vec::new() }
+    State { record, ledger: Ledger::default(), prefix: None, claimed: None, unwritten: Vec::new(), commit_waits: false }
 }
 
 /// A conversation as the phases of a request drive it.
