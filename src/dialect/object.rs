@@ -42,9 +42,14 @@ impl<'a> Object<'a> {
         self.fields.iter().find(|(k, _)| k == key).map(|(_, span)| *span)
     }
 
-    /// The text of a member's value. A `null` is as good as absent.
+    /// The same, unless the value is `null`, which is as good as absent.
+    pub(super) fn value_span(&self, key: &str) -> Option<Span> {
+        self.span(key).filter(|span| slice(self.raw, *span) != "null")
+    }
+
+    /// The text of a member's value, unless it is `null`.
     pub(super) fn get(&self, key: &str) -> Option<&'a str> {
-        Some(slice(self.raw, self.span(key)?)).filter(|value| *value != "null")
+        self.value_span(key).map(|span| slice(self.raw, span))
     }
 
     /// The string that a member holds.

@@ -1,7 +1,7 @@
 //! Reads one message of `messages`.
 use crate::context::Role;
+use crate::dialect::object::{Object, slice};
 use crate::dialect::openai::element::{Element, Input, ToolCall};
-use crate::dialect::openai::object::{Object, slice};
 use crate::json::{ScanError, raw};
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use std::borrow::Cow;
 /// # Errors
 /// [`ScanError`] if it is not an object or an object in it has a key twice.
 pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
-    let object = Object::read(raw)?;
-    let role = match object.text("role").as_deref() {
+    let object = Object::parse(raw)?;
+    let role = match object.string("role").as_deref() {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
@@ -19,18 +19,18 @@ pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
         _ => Role::Other,
     };
     let mut element = Element::of(role);
-    element.read_body(raw, object.place("content"))?;
+    element.read_body(raw, object.span("content"))?;
     match role {
         Role::Assistant => read_answer(&mut element, &object, raw)?,
         // The old `function` role names the function, it has no id.
-        Role::Tool => element.results.extend(object.text("tool_call_id").or_else(|| object.text("name"))),
+        Role::Tool => element.results.extend(object.string("tool_call_id").or_else(|| object.string("name"))),
         _ => {}
     }
     Ok(element)
 }
 
 fn read_answer<'a>(element: &mut Element<'a>, object: &Object<'a>, raw: &'a str) -> Result<(), ScanError> {
-    if let Some(refusal) = object.span("refusal") {
+    if let Some(refusal) = object.value_span("refusal") {
         element.push_text(raw, refusal, None);
     }
     if let Some(calls) = object.get("tool_calls") {
@@ -39,32 +39,32 @@ fn read_answer<'a>(element: &mut Element<'a>, object: &Object<'a>, raw: &'a str)
         }
     }
     if let Some(call) = object.get("function_call") {
-        element.calls.push(function(Cow::default(), &Object::read(call)?));
+        element.calls.push(function(Cow::default(), &Object::parse(call)?));
     }
     Ok(())
 }
 
 fn read_call(raw: &str) -> Result<ToolCall<'_>, ScanError> {
-    let object = Object::read(raw)?;
-    let id = object.text("id").unwrap_or_default();
+    let object = Object::parse(raw)?;
+    let id = object.string("id").unwrap_or_default();
     if let Some(custom) = object.get("custom") {
-        let custom = Object::read(custom)?;
-        let name = custom.text("name").unwrap_or_default();
-        let input = Input::Text(custom.text("input").unwrap_or_default());
+        let custom = Object::parse(custom)?;
+        let name = custom.string("name").unwrap_or_default();
+        let input = Input::Text(custom.string("input").unwrap_or_default());
         return Ok(ToolCall { id, name, input, asynchronous: false });
     }
     match object.get("function") {
-        Some(called) => Ok(function(id, &Object::read(called)?)),
+        Some(called) => Ok(function(id, &Object::parse(called)?)),
         None => Ok(ToolCall { id, name: Cow::default(), input: Input::Json("null"), asynchronous: false }),
     }
 }
 
 fn function<'a>(id: Cow<'a, str>, object: &Object<'a>) -> ToolCall<'a> {
-    let input = match (object.text("arguments"), object.get("arguments")) {
+    let input = match (object.string("arguments"), object.get("arguments")) {
         (Some(text), _) => Input::Arguments(text),
         // Some compatible servers write the object itself.
         (None, Some(value)) => Input::Json(value),
         (None, None) => Input::Json("null"),
     };
-    ToolCall { id, name: object.text("name").unwrap_or_default(), input, asynchronous: false }
+    ToolCall { id, name: object.string("name").unwrap_or_default(), input, asynchronous: false }
 }

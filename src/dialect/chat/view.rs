@@ -1,8 +1,8 @@
 //! Reads a request: see `Dialect::view`.
 use super::element;
 use crate::context::{Item, RequestView, Role};
+use crate::dialect::object::Object;
 use crate::dialect::openai::history::{self, Grammar, Interjection};
-use crate::dialect::openai::object::Object;
 use crate::dialect::openai::{self, count_of, set};
 use crate::dialect::{Endpoint, Reading, ViewError};
 use crate::json::{Doc, Kind, Member, ScanError, Span};
@@ -65,7 +65,7 @@ fn asks_reasoning(doc: &Doc) -> bool {
 
 fn is_structured(doc: &Doc) -> Result<bool, ScanError> {
     match doc.get("response_format").filter(|m| m.kind == Kind::Object) {
-        Some(format) => Ok(openai::is_json_format(&Object::read(doc.text(format.value))?)),
+        Some(format) => Ok(openai::is_json_format(&Object::parse(doc.text(format.value))?)),
         None => Ok(false),
     }
 }

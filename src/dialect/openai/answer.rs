@@ -1,11 +1,8 @@
 //! Parts of reading an answer that both APIs share.
-use super::object::Object;
 use crate::context::answer::{Answer, Ending};
 use crate::context::{Finish, Usage};
-
-/// Most that is kept of one answer, in bytes. Models stop at some hundred thousand tokens, well below 2 MB; an upstream
-/// that sends more without end must not take the memory.
-pub(in crate::dialect) const MAX_ANSWER: usize = 16 << 20;
+use crate::dialect::object::Object;
+use crate::dialect::transcript::MAX_ANSWER;
 
 /// What is left of [`MAX_ANSWER`].
 #[derive(Debug)]
@@ -54,11 +51,11 @@ pub(in crate::dialect) fn unseen() -> Answer {
 /// A `usage` object whose members begin with `input` and `output` (`prompt_tokens`, `completion_tokens` in Chat).
 /// OpenAI counts cached tokens inside of the input.
 pub(in crate::dialect) fn usage(raw: &str, input: &str, output: &str) -> Option<Usage> {
-    let usage = Object::read(raw).ok()?;
+    let usage = Object::parse(raw).ok()?;
     let number = |object: &Object<'_>, key: &str| object.get(key).and_then(|n| n.parse::<u64>().ok());
     let cached = usage
         .get(&format!("{input}_tokens_details"))
-        .and_then(|details| number(&Object::read(details).ok()?, "cached_tokens"))
+        .and_then(|details| number(&Object::parse(details).ok()?, "cached_tokens"))
         .unwrap_or(0);
     Some(Usage {
         input: number(&usage, &format!("{input}_tokens")).unwrap_or(0).saturating_sub(cached),

@@ -1,7 +1,8 @@
 //! One element of the history, read one level deep: what facts, hooks and placements are made from.
-use super::object::{Object, slice};
 use crate::context::Role;
 use crate::context::answer::{Call, call_key};
+use crate::dialect::object::{Object, slice};
+use crate::dialect::transcript::arguments;
 use crate::json::{Kind, ScanError, Span, raw};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -99,7 +100,7 @@ impl Input<'_> {
             Self::Text(text) => raw::quote(text),
             Self::Json(text) => (*text).to_owned(),
         };
-        RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+        arguments(text)
     }
 }
 
@@ -153,10 +154,10 @@ impl<'a> Element<'a> {
             self.attachments.push(part);
             return Ok(());
         }
-        let object = Object::read(text)?;
-        let markers = object.members().filter(|(key, value)| MARKERS.contains(key) && *value != "null").count();
+        let object = Object::parse(text)?;
+        let markers = object.entries().filter(|(key, value)| MARKERS.contains(key) && *value != "null").count();
         self.markers = self.markers.saturating_add(u8::try_from(markers).unwrap_or(u8::MAX));
-        let member = match object.text("type").as_deref() {
+        let member = match object.string("type").as_deref() {
             Some("text" | "input_text" | "output_text") => "text",
             Some("refusal") => "refusal",
             _ => {

@@ -1,6 +1,6 @@
 //! The error shape of both OpenAI APIs, as written by hookgate and as read from an upstream.
-use super::object::Object;
 use crate::dialect::WireError;
+use crate::dialect::object::Object;
 use crate::json::{Kind, raw};
 use serde_json::{Value, json};
 
@@ -29,9 +29,9 @@ const fn kind(status: u16) -> &'static str {
 pub(in crate::dialect) fn text(error: &str) -> String {
     match raw::kind(error) {
         Some(Kind::String) => raw::string(error).unwrap_or_default().into_owned(),
-        _ => Object::read(error)
+        _ => Object::parse(error)
             .ok()
-            .and_then(|e| e.text("message").or_else(|| e.text("code")))
+            .and_then(|e| e.string("message").or_else(|| e.string("code")))
             .map_or_else(|| error.to_owned(), std::borrow::Cow::into_owned),
     }
 }

@@ -1,13 +1,12 @@
 //! From elements to items: facts, runs of the model's elements, and what the end of the history means.
 use super::element::{Element, Text, ToolCall, is_marker};
-use super::object::{Object, slice};
 use crate::context::digest::NormalForm;
 use crate::context::view::RoleOr;
 use crate::context::{Item, ItemFacts, Role, Step};
 use crate::dialect::Reading;
+use crate::dialect::object::{Object, slice};
 use crate::json::{Doc, ScanError, Span};
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -93,30 +92,15 @@ fn run_facts(
     })
 }
 
-/// The cache can't hold an error, so an element that is refused leaves the default facts behind: whoever finds those
-/// looks again.
+/// The facts of `raw`; one that is refused is known as such, so that it is refused again.
 fn cached(
     raw: &str,
     reading: &Reading<'_>,
     compute: &dyn Fn() -> Result<ItemFacts, ScanError>,
 ) -> Result<Arc<ItemFacts>, ScanError> {
-    let computed = OnceCell::new();
-    let facts = reading.cache.facts(raw, &|| match compute() {
-        Ok(facts) => {
-            let _ = computed.set(Ok(()));
-            facts
-        }
-        Err(error) => {
-            let _ = computed.set(Err(error));
-            ItemFacts::default()
-        }
-    });
-    match computed.into_inner() {
-        Some(result) => result?,
-        None if *facts == ItemFacts::default() => drop(compute()?),
-        None => {}
-    }
-    Ok(facts)
+    let refused = |error| ItemFacts { broken: Some(error), ..ItemFacts::default() };
+    let facts = reading.cache.facts(raw, &|| compute().unwrap_or_else(refused));
+    facts.broken.clone().map_or(Ok(facts), Err)
 }
 
 /// The facts of a run of elements with one speaker; `raw` is the text from the first to the last. Attachments are only
@@ -189,10 +173,10 @@ fn answer_form(run: &[Element<'_>], raw: &str) -> NormalForm {
 fn attachments(form: &mut NormalForm, element: &Element<'_>, raw: &str) {
     for span in &element.attachments {
         let part = slice(raw, *span);
-        match Object::read(part) {
+        match Object::parse(part) {
             Ok(object) => {
                 form.part("block", "");
-                for (key, value) in object.members().filter(|(key, _)| !is_marker(key)) {
+                for (key, value) in object.entries().filter(|(key, _)| !is_marker(key)) {
                     form.part(key, value);
                 }
             }

@@ -1,6 +1,6 @@
 //! Puts texts around the client's own, in the type the client used.
 use super::element::Element;
-use super::object::slice;
+use crate::dialect::object::slice;
 use crate::json::{Kind, Span, Splice, raw};
 use std::collections::HashMap;
 

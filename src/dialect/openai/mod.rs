@@ -7,11 +7,11 @@ pub(super) mod error;
 pub(super) mod history;
 pub(super) mod insert;
 pub(super) mod neutral;
-pub(super) mod object;
 pub(super) mod omit;
 #[cfg(test)]
 pub(super) mod testing;
 
+use super::object::Object;
 use super::{AnswerForm, Endpoint};
 use crate::context::{Item, Operation};
 use crate::json::{Doc, Kind, Member};
@@ -73,8 +73,8 @@ pub(super) fn keep_alive(form: AnswerForm) -> Bytes {
 }
 
 /// Whether a format object asks for JSON.
-pub(super) fn is_json_format(format: &object::Object<'_>) -> bool {
-    matches!(format.text("type").as_deref(), Some("json_object" | "json_schema"))
+pub(super) fn is_json_format(format: &Object<'_>) -> bool {
+    matches!(format.string("type").as_deref(), Some("json_object" | "json_schema"))
 }
 
 /// Cache markers in the history.

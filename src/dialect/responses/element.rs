@@ -1,7 +1,7 @@
 //! Reads one item of `input` or `output`.
 use crate::context::Role;
+use crate::dialect::object::Object;
 use crate::dialect::openai::element::{Element, Input, ToolCall};
-use crate::dialect::openai::object::Object;
 use crate::json::{Kind, ScanError, Span, raw};
 use std::borrow::Cow;
 
@@ -20,8 +20,8 @@ const CLIENT_RESULTS: [&str; 5] = [
 /// # Errors
 /// [`ScanError`] if it is not an object or an object in it has a key twice.
 pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
-    let object = Object::read(raw)?;
-    let kind = object.text("type").unwrap_or(Cow::Borrowed("message"));
+    let object = Object::parse(raw)?;
+    let kind = object.string("type").unwrap_or(Cow::Borrowed("message"));
     match kind.as_ref() {
         "message" => message(&object, raw),
         "agent_message" => agent_message(&object, raw),
@@ -54,15 +54,15 @@ pub(super) fn read_prompt(raw: &str) -> Result<Element<'_>, ScanError> {
 }
 
 fn message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
-    let role = match object.text("role").as_deref() {
+    let role = match object.string("role").as_deref() {
         Some("system" | "developer") => Role::System,
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
         _ => Role::Other,
     };
     let mut element = Element::of(role);
-    element.read_body(raw, object.place("content"))?;
-    element.commentary = object.text("phase").as_deref() == Some("commentary");
+    element.read_body(raw, object.span("content"))?;
+    element.commentary = object.string("phase").as_deref() == Some("commentary");
     Ok(element)
 }
 
@@ -70,20 +70,20 @@ fn message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanErr
 /// body may be encrypted, and nothing can be put into it.
 fn agent_message<'a>(object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
     let mut element = Element::of(Role::User);
-    element.read_body(raw, object.place("content"))?;
-    element.attachments.extend(object.span("encrypted_content"));
+    element.read_body(raw, object.span("content"))?;
+    element.attachments.extend(object.value_span("encrypted_content"));
     element.body = None;
     Ok(element)
 }
 
 fn reasoning<'a>(object: &Object<'a>) -> Element<'a> {
-    let signed = object.text("encrypted_content").is_some_and(|content| !content.is_empty());
+    let signed = object.string("encrypted_content").is_some_and(|content| !content.is_empty());
     Element { signed, ..Element::of(Role::Assistant) }
 }
 
 fn approval<'a>(object: &Object<'a>) -> Element<'a> {
     let mut element = Element::of(Role::Tool);
-    element.results.extend(object.text("approval_request_id"));
+    element.results.extend(object.string("approval_request_id"));
     element
 }
 
@@ -97,7 +97,7 @@ fn additional_tools<'a>(object: &Object<'a>) -> Element<'a> {
 fn result<'a>(kind: &str, object: &Object<'a>, raw: &'a str) -> Result<Element<'a>, ScanError> {
     let mut element = Element::of(Role::Tool);
     element.results.extend(id(object));
-    element.read_body(raw, object.span("output"))?;
+    element.read_body(raw, object.value_span("output"))?;
     if !matches!(kind, "function_call_output" | "custom_tool_call_output") {
         element.body = None;
     }
@@ -107,8 +107,8 @@ fn result<'a>(kind: &str, object: &Object<'a>, raw: &'a str) -> Result<Element<'
 
 /// The call that the client is to answer; `None` for tools that the provider runs itself.
 fn call<'a>(kind: &str, object: &Object<'a>) -> Result<Option<ToolCall<'a>>, ScanError> {
-    let name = || object.text("name").unwrap_or_default();
-    let text = |key: &str| object.text(key).unwrap_or_default();
+    let name = || object.string("name").unwrap_or_default();
+    let text = |key: &str| object.string(key).unwrap_or_default();
     let json = |key: &str| Input::Json(object.get(key).unwrap_or("null"));
     let (name, input) = match kind {
         "function_call" => (name(), Input::Arguments(text("arguments"))),
@@ -128,12 +128,12 @@ fn call<'a>(kind: &str, object: &Object<'a>) -> Result<Option<ToolCall<'a>>, Sca
 /// Whether the provider executes the call: a shell in its container, a tool search that says so.
 fn runs_at_provider(object: &Object<'_>) -> Result<bool, ScanError> {
     let container = match object.get("environment").filter(|e| raw::kind(e) == Some(Kind::Object)) {
-        Some(environment) => Object::read(environment)?.text("type").is_some_and(|kind| kind != "local"),
+        Some(environment) => Object::parse(environment)?.string("type").is_some_and(|kind| kind != "local"),
         None => false,
     };
-    Ok(container || object.text("execution").is_some_and(|execution| execution == "server"))
+    Ok(container || object.string("execution").is_some_and(|execution| execution == "server"))
 }
 
 fn id<'a>(object: &Object<'a>) -> Option<Cow<'a, str>> {
-    object.text("call_id").or_else(|| object.text("id"))
+    object.string("call_id").or_else(|| object.string("id"))
 }

@@ -1,8 +1,8 @@
 //! Reads a request: see `Dialect::view`.
 use super::element;
 use crate::context::{Delta, Item, RequestView, Role};
+use crate::dialect::object::Object;
 use crate::dialect::openai::history::{self, Grammar, Interjection, Read};
-use crate::dialect::openai::object::Object;
 use crate::dialect::openai::{self, count_of, set, text_of};
 use crate::dialect::{Endpoint, Reading, ViewError};
 use crate::json::{Doc, Kind, ScanError, Span};
@@ -125,7 +125,7 @@ fn delta(doc: &Doc) -> Result<Option<Delta>, ScanError> {
     }
     let Some(member) = set(doc, "conversation") else { return Ok(None) };
     let id = match member.kind {
-        Kind::Object => Object::read(doc.text(member.value))?.text("id").map(Cow::into_owned),
+        Kind::Object => Object::parse(doc.text(member.value))?.string("id").map(Cow::into_owned),
         _ => text_of(doc, "conversation"),
     };
     Ok(id.map(Delta::Conversation))
@@ -133,16 +133,16 @@ fn delta(doc: &Doc) -> Result<Option<Delta>, ScanError> {
 
 fn asks_reasoning(doc: &Doc) -> Result<bool, ScanError> {
     match doc.get("reasoning").filter(|m| m.kind == Kind::Object) {
-        Some(reasoning) => Ok(Object::read(doc.text(reasoning.value))?.text("effort").as_deref() != Some("none")),
+        Some(reasoning) => Ok(Object::parse(doc.text(reasoning.value))?.string("effort").as_deref() != Some("none")),
         None => Ok(false),
     }
 }
 
 fn is_structured(doc: &Doc) -> Result<bool, ScanError> {
     let Some(text) = doc.get("text").filter(|m| m.kind == Kind::Object) else { return Ok(false) };
-    let text = Object::read(doc.text(text.value))?;
+    let text = Object::parse(doc.text(text.value))?;
     match text.get("format") {
-        Some(format) if format.starts_with('{') => Ok(openai::is_json_format(&Object::read(format)?)),
+        Some(format) if format.starts_with('{') => Ok(openai::is_json_format(&Object::parse(format)?)),
         _ => Ok(false),
     }
 }
