@@ -1,4 +1,5 @@
 //! Where text goes, in neutral terms. A dialect lowers these to splices of its native body.
+use super::Leg;
 use std::ops::Range;
 
 /// One placement. All of one request are lowered together.
@@ -31,5 +32,20 @@ pub enum Place {
     Omit {
         /// Indexes into [`super::RequestView::items`].
         items: Range<usize>,
+    },
+    /// An answer that the client knows as one message is taken apart again: first each leg's answer and what the model was
+    /// told, as stored, then what is left of the client's own copy. Clients send the copy as blocks, parts or one string,
+    /// trimmed, with empty blocks dropped; where the legs' text is not what it begins with, it stays as it is.
+    Split {
+        /// Index into [`super::RequestView::items`]; the role is Assistant.
+        item: usize,
+        /// The legs before the last, in order.
+        legs: Vec<Leg>,
+    },
+    /// The answer that a delta goes on behind has this id for the provider: the client knows an answer of several legs by
+    /// the first one's id.
+    GoesOnBehind {
+        /// The last leg's id.
+        id: String,
     },
 }

@@ -3,7 +3,7 @@
 //! The caller says what the model is to see: texts for the system prompt, and notes that hang on items of the history.
 //! This orders them into [`Place`]s; it does not know where the texts come from.
 use super::wrap::{self, Standing};
-use super::{Digest, Place};
+use super::{Digest, Leg, Place};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -72,6 +72,10 @@ pub struct Scene {
     pub notes: Vec<Note>,
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
+    /// Answers that are taken apart again, by item, with the legs before the last.
+    pub splits: Vec<(usize, Vec<Leg>)>,
+    /// The id behind which a delta goes on, where the client knows it by another.
+    pub goes_on_behind: Option<String>,
 }
 
 impl Scene {
@@ -96,7 +100,9 @@ impl Scene {
                 _ => places.push(Place::ItemEnd { item: note.item, texts: note.texts }),
             }
         }
+        places.extend(self.splits.into_iter().map(|(item, legs)| Place::Split { item, legs }));
         places.extend(omitted.into_iter().map(|items| Place::Omit { items }));
+        places.extend(self.goes_on_behind.map(|id| Place::GoesOnBehind { id }));
         places
     }
 }
@@ -116,6 +122,8 @@ mod tests {
             system: vec![],
             notes: vec![note(3, "b"), note(1, "a"), note(3, "c")],
             omitted: vec![],
+            splits: vec![],
+            goes_on_behind: None,
         };
         assert_eq!(
             scene.places(),
@@ -133,6 +141,8 @@ mod tests {
             system: vec!["s".into()],
             notes: vec![note(1, "a")],
             omitted: std::iter::once(1..3).collect(),
+            splits: vec![],
+            goes_on_behind: None,
         };
         assert_eq!(
             scene.places(),

@@ -8,6 +8,7 @@ mod blocks;
 pub mod chat;
 pub mod gemini;
 mod history;
+mod joiner;
 pub mod neutral;
 mod object;
 mod openai;
@@ -19,9 +20,10 @@ mod testing;
 mod transcript;
 mod upstream_error;
 
+pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
 
-use crate::context::{Answer, AnswerForm, Call, ItemFacts, Operation, Place, RequestView};
+use crate::context::{Answer, AnswerForm, Call, ItemFacts, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, ScanError, Splice};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -201,6 +203,17 @@ pub trait Dialect: Send + Sync + 'static {
     /// # Errors
     /// [`LowerError`] for the first placement that has no place; nothing is then lowered.
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError>;
+
+    /// The request of the next leg: `doc`, the body of the leg before as it was sent, with that leg's answer and reply
+    /// behind it, in places that are legal for the dialect. Where the provider holds the answer, only the reply goes up,
+    /// behind the answer's id.
+    ///
+    /// # Errors
+    /// [`LowerError`] when the body has no place for it.
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError>;
+
+    /// Joins the answers of several legs in this form to one message.
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner>;
 
     /// The request in neutral words, for hooks that ask for it. Costs a parse of the whole body.
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest;

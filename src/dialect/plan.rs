@@ -1,6 +1,6 @@
 //! Placements sorted by what they edit, before a dialect turns them into splices.
 use super::{LowerError, blocks};
-use crate::context::{Place, RequestView, Role};
+use crate::context::{Leg, Place, RequestView, Role};
 use crate::json::{Span, Splice};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,6 +18,10 @@ pub(super) struct Plan<'a> {
     pub(super) tails: BTreeMap<usize, Vec<&'a str>>,
     /// What is left out.
     pub(super) omissions: Vec<Omission>,
+    /// Answers that are taken apart, by their item; none of them is omitted.
+    pub(super) splits: BTreeMap<usize, &'a [Leg]>,
+    /// The id behind which a delta goes on.
+    pub(super) goes_on_behind: Option<&'a str>,
 }
 
 /// A run of items that is left out.
@@ -45,6 +49,10 @@ impl<'a> Plan<'a> {
                 }
                 Place::SystemEnd { texts } => plan.end.extend(filled(texts)),
                 Place::ItemEnd { item, texts } => plan.tails.entry(*item).or_default().extend(filled(texts)),
+                Place::Split { item, legs } => {
+                    plan.splits.insert(*item, legs.as_slice());
+                }
+                Place::GoesOnBehind { id } => plan.goes_on_behind = Some(id.as_str()),
                 Place::Omit { items } => {
                     let range = items.start..items.end.min(gone.len());
                     gone.get_mut(range).unwrap_or_default().fill(true);
@@ -52,7 +60,9 @@ impl<'a> Plan<'a> {
             }
         }
         plan.omissions = omissions(&mut gone, view)?;
-        plan.tails.retain(|item, texts| !texts.is_empty() && !gone.get(*item).copied().unwrap_or(false));
+        let stays = |item: usize| !gone.get(item).copied().unwrap_or(false);
+        plan.tails.retain(|item, texts| !texts.is_empty() && stays(*item));
+        plan.splits.retain(|item, legs| !legs.is_empty() && stays(*item));
         Ok(plan)
     }
 

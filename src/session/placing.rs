@@ -251,7 +251,7 @@ impl Scenery<'_> {
             }
         };
         let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
-        Scene { edge, system, notes: replay.notes, omitted: replay.omitted }
+        Scene { edge, system, notes: replay.notes, omitted: replay.omitted, splits: Vec::new(), goes_on_behind: None }
     }
 
     fn keep(&self, state: &State) -> Keep {

@@ -22,7 +22,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemFront { after, texts } => edit.system_front(*after, texts),
             Place::SystemEnd { texts } => edit.system_end(texts),
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Omit { .. } => {}
+            Place::Omit { .. } | Place::Split { .. } | Place::GoesOnBehind { .. } => {}
         }
     }
     edit.write()

@@ -13,9 +13,10 @@ mod writer;
 
 use super::path::tail;
 use super::{
-    AnswerReader, Dialect, DialectId, Endpoint, LowerError, NeutralRequest, Reading, Reply, ViewError, WireError,
+    AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply, ViewError,
+    WireError,
 };
-use crate::context::{AnswerForm, Call, Operation, Place, RequestView};
+use crate::context::{AnswerForm, Call, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 
@@ -54,6 +55,14 @@ impl Dialect for Gemini {
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
         lower::lower(doc, view, places)
+    }
+
+    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
+        todo!()
+    }
+
+    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
+        todo!()
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -11,10 +11,10 @@ mod writer;
 
 use super::openai::{self, error, neutral as words};
 use super::{
-    AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, LowerError, NeutralRequest, Reading, Reply, ViewError,
-    WireError,
+    AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
+    ViewError, WireError,
 };
-use crate::context::{Call, Operation, Place, RequestView};
+use crate::context::{Call, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 
@@ -43,6 +43,14 @@ impl Dialect for Responses {
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
         lower::lower(doc, view, places)
+    }
+
+    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
+        todo!()
+    }
+
+    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
+        todo!()
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

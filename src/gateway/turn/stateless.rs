@@ -30,7 +30,14 @@ impl Turns {
                 false => admitted,
             })
         });
-        let scene = Scene { edge: SystemEdge::End, system: system.collect(), notes: Vec::new(), omitted: Vec::new() };
+        let scene = Scene {
+            edge: SystemEdge::End,
+            system: system.collect(),
+            notes: Vec::new(),
+            omitted: Vec::new(),
+            splits: Vec::new(),
+            goes_on_behind: None,
+        };
         lower(read, scene).map_or(Prepared::Relay, |body| Prepared::Changed { body, session: None })
     }
 }
