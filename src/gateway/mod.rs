@@ -10,6 +10,8 @@ mod decode;
 pub mod errors;
 pub mod guard;
 pub mod inspect;
+pub mod leg_request;
+pub mod legs;
 pub mod path;
 pub mod read;
 mod relay;
