@@ -1,8 +1,10 @@
 //! OpenAI Chat Completions: `POST …/chat/completions`.
+mod chunk;
 mod element;
 mod lower;
 mod neutral;
 mod reader;
+mod said;
 #[cfg(test)]
 mod tests;
 mod view;

@@ -1,5 +1,6 @@
 //! OpenAI Responses: `POST …/responses`.
 mod element;
+mod event;
 mod lower;
 mod neutral;
 mod output;
