@@ -7,6 +7,7 @@ pub mod admission;
 pub mod body;
 mod client_body;
 mod decode;
+mod earlier_answer;
 pub mod errors;
 pub mod guard;
 pub mod inspect;

@@ -1,6 +1,7 @@
 //! The life of a request.
 use super::Gateway;
 use super::client_body::ClientBody;
+use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Inspected, Passage, inspect, set_session};
 use super::leg_request::LegRequest;
@@ -148,7 +149,11 @@ async fn answer(
     };
 
     let line = line_behind(&head, session_prefix + route.prefix)?;
-    let line = exchange.renamed(line)?;
+    let mut line = exchange.renamed(line)?;
+    let renamed = Renamed::find(&exchange, &line, &head.headers).await;
+    if let Some(renamed) = &renamed {
+        line = renamed.line(&line, &mut head.headers)?;
+    }
     let sent = Instant::now();
     let call = Call { method: head.method, line, headers: head.headers, body };
     let again = again.map(|kept| (LegRequest::new(gateway.clone(), route.upstream, &call, kept.share), kept.body));
@@ -164,6 +169,9 @@ async fn answer(
     metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => upstream.name().to_owned()).record(sent.elapsed());
 
     let mut response = relay(&exchange, answer, follow, again, place);
+    if let Some(renamed) = renamed {
+        response = renamed.present(response).await?;
+    }
     if let Some(session) = session {
         set_session(response.headers_mut(), &session);
     }

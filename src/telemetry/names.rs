@@ -19,6 +19,9 @@ pub const UPSTREAM_SECONDS: &str = "hookgate_upstream_head_seconds";
 pub const TURNS: &str = "hookgate_turns_total";
 /// Counter: tokens as providers report them, by `kind` (input, cached_input, output).
 pub const TOKENS: &str = "hookgate_tokens_total";
+/// Counter: turns that a hook wanted to continue, by `result`: continued, lost (the further answer failed), or why it was
+/// not done (cap, max_requests, circle, not_possible, upstream, gone).
+pub const CONTINUATIONS: &str = "hookgate_continuations_total";
 /// Counter: requests whose context could not be placed, by `dialect`.
 pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
 /// Counter: bytes of the request before that the client itself kept as a prefix of the next.
@@ -48,6 +51,7 @@ pub(super) fn describe() {
     describe_histogram!(UPSTREAM_SECONDS, Unit::Seconds, "Time until the upstream's head arrived");
     describe_counter!(TURNS, "Turns that ended, by outcome and dialect");
     describe_counter!(TOKENS, "Tokens as providers report them, by kind");
+    describe_counter!(CONTINUATIONS, "Turns that a hook wanted to continue, by result");
     describe_counter!(PLACEMENT_FAILED, "Requests whose context could not be placed, by dialect");
     describe_counter!(PREFIX_CLIENT_BYTES, Unit::Bytes, "What clients kept of the request before as a prefix");
     describe_counter!(PREFIX_KEPT_BYTES, Unit::Bytes, "Of these, what was also a prefix of what went up");

@@ -176,7 +176,11 @@ async fn the_cap_holds_over_tool_steps() {
         agent.prompt("thanks").await;
         let m = model(speech);
         let shown = seen(speech, &stage.bodies()[4]);
-        assert_eq!(shown[..3], ["user: fix it".to_owned(), format!("{m}: ANSWER0"), format!("user: {TEXT}")], "{speech:?}");
+        assert_eq!(
+            shown[..3],
+            ["user: fix it".to_owned(), format!("{m}: ANSWER0"), format!("user: {TEXT}")],
+            "{speech:?}"
+        );
         assert!(shown.iter().any(|item| item.contains("<result call_1>")), "{speech:?} {shown:?}");
     }
 }

@@ -18,11 +18,24 @@ use super::{
 use crate::context::{Call, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
+use std::ops::Range;
 
 /// Path ends that carry bodies of this dialect. `responses/compact` is no turn and its answer no message: it passes as it
 /// is. What lies below a response's id carries no body.
 const PATHS: [(&str, Operation); 2] =
     [("responses", Operation::Generate), ("responses/input_tokens", Operation::Count)];
+
+/// What stands below `responses/` and is no answer's id.
+const NO_IDS: [&str; 2] = ["compact", "input_tokens"];
+
+/// Where a path names an earlier answer: the id's place in `.../responses/ID` and in what lies below.
+pub fn answer_in_path(path: &str) -> Option<Range<usize>> {
+    const ABOVE: &str = "/responses/";
+    let start = path.rfind(ABOVE)? + ABOVE.len();
+    let rest = path.get(start..)?;
+    let id = rest.split('/').next().filter(|id| !id.is_empty() && !NO_IDS.contains(id))?;
+    Some(start..start + id.len())
+}
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]

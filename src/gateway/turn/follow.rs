@@ -9,7 +9,7 @@ use super::turn_tap::{Delivery, TurnTap};
 use super::watch::{Watch, actual_form};
 use crate::config::EventKind;
 use crate::context::answer::Ending as AnswerEnding;
-use crate::context::{Answer, AnswerForm, Delta, Digest, Finish, Leg, Usage};
+use crate::context::{Answer, AnswerForm, Delta, Digest, Finish, Usage};
 use crate::dialect::{self, DialectId, Endpoint};
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;

@@ -20,6 +20,7 @@ mod scenery;
 mod side;
 mod stateless;
 mod stopping;
+mod successor;
 mod sweep;
 mod turn_tap;
 mod watch;

@@ -203,7 +203,7 @@ impl Stopping {
     async fn go_on(&self, leg: Ended, message: String) -> Result<LegBody, Refusal> {
         let Ended { answer, native } = leg;
         let native = native.ok_or(Refusal::Unknown)?;
-        self.count(&message)?;
+        self.count()?;
         let leg = Leg { id: answer.id.clone(), answer: native, reply: LegReply::Message(message.clone()) };
         let body = self.next_body(leg.clone()).await?;
         let (head, next) =
@@ -224,7 +224,7 @@ impl Stopping {
 
     /// One more continuation of the turn, if it may have one. Counted before it is sent: a client that breaks off and tries
     /// again must not get more of them.
-    fn count(&self, message: &str) -> Result<(), Refusal> {
+    fn count(&self) -> Result<(), Refusal> {
         let config = &self.turns.config;
         let mut state = self.live.state.lock();
         let turn = state.record.turn.as_mut().filter(|turn| turn.id == self.turn).ok_or(Refusal::Gone)?;
@@ -236,7 +236,7 @@ impl Stopping {
             return Err(Refusal::Requests);
         }
         turn.requests += 1;
-        turn.note_continuation(message);
+        turn.note_continuation();
         Ok(())
     }
 
