@@ -257,6 +257,15 @@ impl Live {
     }
 }
 
+/// An answer of several legs: the client knows it by the first one's id, the provider goes on behind the last one's.
+#[derive(Debug)]
+pub struct Successor {
+    /// What the client says.
+    pub first: String,
+    /// What the provider is to hear.
+    pub last: String,
+}
+
 /// What a commit writes beside the record and the ledger's new entries.
 #[derive(Debug, Default)]
 pub struct Change {
@@ -264,6 +273,8 @@ pub struct Change {
     pub dropped: Vec<u64>,
     /// Nodes by which later requests find the conversation.
     pub nodes: Vec<Digest>,
+    /// An answer of several legs that ended.
+    pub successor: Option<Successor>,
 }
 
 #[cfg(test)]

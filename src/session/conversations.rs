@@ -3,11 +3,14 @@
 //! ```text
 //! DATA c/ID          the record                       (DATA: the session's own range, see `store::keys`)
 //! DATA l/ID/SEQ      one ledger entry
+//! DATA s/DIGEST      the last id of an answer of several legs, under the node of its first (`successors`)
 //! DATA k/ID/SEQ      digest of one node: what to delete with the conversation, and in which order
 //! 1/n/DIGEST         a node: the session and conversation that its history belongs to
 //! ```
+mod successors;
+
 use super::anchor::Anchors;
-use super::chain::{Chain, Node};
+use super::chain::{Chain, Node, response_node};
 use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
@@ -28,6 +31,8 @@ const LIVE_BYTES: u64 = 256 << 20;
 const SWEEP_AT: usize = 20_000;
 /// Nodes in memory, about 200 bytes each.
 const NODES: u64 = 200_000;
+/// Ids of answers of several legs in memory, some 300 bytes each: those that are asked for next.
+const SUCCESSORS: u64 = 20_000;
 /// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
 const NODES_PER_CONVERSATION: u64 = 4096;
 /// Announced nodes that may wait for a commit. Each answer brings one; more wait only where answers fail.
@@ -70,6 +75,8 @@ impl Found {
 pub struct Conversations {
     store: Arc<dyn Store>,
     nodes: Cache<Digest, Arc<NodeOwner>>,
+    /// By their key in the store.
+    successors: Cache<Vec<u8>, Arc<str>>,
     recent: Cache<Vec<u8>, Arc<Live>>,
     /// Everything in use, also what `recent` let go of: one conversation never has two states.
     in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,
@@ -79,7 +86,8 @@ impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES).build();
-        Self { store, nodes: Cache::new(NODES), recent, in_use: Mutex::new(HashMap::new()) }
+        let in_use = Mutex::new(HashMap::new());
+        Self { store, nodes: Cache::new(NODES), successors: Cache::new(SUCCESSORS), recent, in_use }
     }
 
     /// The longest known history that `chain` begins with.
@@ -240,6 +248,7 @@ impl Conversations {
         if is_forgotten() {
             return Ok(());
         }
+        change.nodes.extend(change.successor.as_ref().map(|successor| response_node(&successor.first)));
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
         change.nodes.retain(|node| !self.has(live, &[*node]));
         let owner = self.remember(live, &change.nodes);
@@ -248,6 +257,7 @@ impl Conversations {
             return Ok(());
         }
         let (mut batch, first, saved) = self.state_of(live, &mut change, *unsaved_from)?;
+        batch.extend(change.successor.map(|successor| self.write_successor(live, successor)));
         self.add_nodes(&mut batch, &owner, first, &change.nodes).await?;
         self.store.write(batch).await?;
         *unsaved_from = saved;
@@ -318,6 +328,7 @@ impl Conversations {
                     && self.stored_node(digest).await?.is_some_and(|now| now == *owner)
                 {
                     batch.push((node_key(digest), None));
+                    batch.push(self.forget_successor(&owner.session, digest));
                 }
                 batch.push((place, None));
             }
@@ -361,6 +372,7 @@ impl Conversations {
             }
             self.store.write(batch).await?;
         }
+        self.forget_successors(session);
         self.in_use.lock().retain(|path, _| {
             let gone = path.starts_with(&records[..]);
             if gone {
