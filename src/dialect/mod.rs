@@ -15,6 +15,7 @@ mod openai;
 mod path;
 mod plan;
 pub mod responses;
+mod split;
 #[cfg(test)]
 mod testing;
 mod transcript;
