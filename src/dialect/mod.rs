@@ -5,8 +5,10 @@
 
 pub mod anthropic;
 mod blocks;
+mod body_joiner;
 pub mod chat;
 pub mod gemini;
+mod held;
 mod history;
 mod joiner;
 pub mod neutral;
@@ -15,6 +17,7 @@ mod openai;
 mod path;
 mod plan;
 pub mod responses;
+mod rewrite;
 mod split;
 #[cfg(test)]
 mod testing;
