@@ -6,10 +6,12 @@ mod event;
 mod events;
 mod facts;
 mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod reader;
 mod said;
+mod split;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -49,8 +51,8 @@ impl Dialect for Anthropic {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
     fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
