@@ -3,10 +3,11 @@ use super::chunk::Chunk;
 use super::said;
 use super::splice::{BLANK_LINE, Identity};
 use crate::dialect::JoinError;
+use crate::dialect::body_joiner::Bodies;
 use crate::dialect::object::Object;
-use crate::dialect::openai::bodies::Body;
 use crate::dialect::openai::frame::edited;
 use crate::dialect::openai::{error, usage};
+use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::{Kind, Splice, raw};
 
 /// What is made of a `chat.completion`.
@@ -16,8 +17,9 @@ pub(super) struct Completion;
 const MESSAGE: &str = "/choices/0/message";
 const CONTENT: &str = "/choices/0/message/content";
 
-impl Body for Completion {
-    fn answer(&self, body: &str) -> Option<Vec<String>> {
+impl Bodies for Completion {
+    fn answer(body: &str) -> Option<Vec<String>> {
+        Self::check(body).ok().filter(|()| body.len() <= MAX_ANSWER)?;
         let message = raw::pointer(body, MESSAGE).and_then(|span| body.get(span.start..span.end))?;
         let message = Object::parse(message).ok()?;
         if message.get("audio").is_some() || message.get("function_call").is_some() {
@@ -27,7 +29,7 @@ impl Body for Completion {
         Some(said::message(&content(body)?, &message.string("refusal").unwrap_or_default(), calls))
     }
 
-    fn check(&self, body: &str) -> Result<(), JoinError> {
+    fn check(body: &str) -> Result<(), JoinError> {
         let chunk: Chunk<'_> = serde_json::from_str(body).map_err(|error| JoinError::Unreadable(error.to_string()))?;
         if let Some(upstream) = chunk.error {
             return Err(JoinError::Failed(error::text(upstream.get())));
@@ -39,28 +41,28 @@ impl Body for Completion {
         content(body).map(|_| ()).ok_or_else(|| JoinError::Unreadable("content is no string".to_owned()))
     }
 
-    fn joined(&self, others: &[&str], last: &str) -> Result<String, JoinError> {
+    fn join(bodies: &[&str]) -> Option<String> {
+        let (last, before) = bodies.split_last()?;
         let mut splice = Splice::new();
-        if let Some(first) = others.first() {
-            Identity::of(first).put(&mut splice, last);
-        }
-        let texts: Vec<String> = others.iter().chain([&last]).filter_map(|body| content(body)).collect();
+        Identity::of(bodies.first()?).put(&mut splice, last);
+        let texts: Vec<String> = bodies.iter().map(|body| content(body)).collect::<Option<_>>()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
         if let Some(span) = raw::pointer(last, CONTENT)
             && !texts.is_empty()
         {
             splice.replace(span, raw::quote(&texts.join(BLANK_LINE)));
         }
-        let cost = |body: &str| {
-            let span = raw::get(body, "usage")?;
-            body.get(span.start..span.end).filter(|usage| raw::kind(usage) == Some(Kind::Object)).map(str::to_owned)
-        };
-        if let (Some(span), Some(own)) = (raw::get(last, "usage"), cost(last)) {
-            let before: Vec<String> = others.iter().filter_map(|body| cost(body)).collect();
-            splice.replace(span, usage::summed(&own, &before, "completion"));
+        if let Some(own) = usage(last) {
+            let before: Vec<String> = before.iter().filter_map(|body| usage(body)).map(str::to_owned).collect();
+            splice.replace(raw::get(last, "usage")?, usage::summed(own, &before, "completion"));
         }
-        edited(last, splice)
+        edited(last, splice).ok()
     }
+}
+
+fn usage(body: &str) -> Option<&str> {
+    let span = raw::get(body, "usage")?;
+    body.get(span.start..span.end).filter(|usage| raw::kind(usage) == Some(Kind::Object))
 }
 
 /// The content, which is a string or absent; `None` if it is something else.

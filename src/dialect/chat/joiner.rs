@@ -2,9 +2,9 @@
 use super::chunk::{self, Choice, Chunk, Delta};
 use super::said::Said;
 use super::splice;
+use crate::dialect::held::Held;
 use crate::dialect::openai::error;
 use crate::dialect::openai::frame::{edited, respoken, text, written};
-use crate::dialect::openai::held::Held;
 use crate::dialect::{JoinError, Joiner, Piece};
 use crate::json::raw;
 use bytes::Bytes;
@@ -82,38 +82,53 @@ impl Leg {
 }
 
 impl Stream {
-    /// A piece of the first leg: goes down as it came, or is kept back.
+    /// A piece of the first leg: goes down as it came, or is kept back. It is not written anew, but for one case: where text
+    /// stands in the chunk with the finish, they are parted.
     fn first(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) {
+        let mut passing = piece.raw.clone();
         let before_end = !self.leg.is_ended();
-        let mut speaks = false;
-        match piece.data.map(|data| (data, serde_json::from_slice::<Chunk<'_>>(data))) {
-            None => {}
-            Some((data, _)) if chunk::is_done(data) => self.leg.over = true,
-            Some((_, Err(_))) => self.leg.strange = true,
-            Some((data, Ok(chunk))) => {
-                self.identity.learn(data, &chunk);
-                self.leg.strange |= chunk.error.is_some();
-                self.leg.take(&chunk);
-                speaks = chunk.says_something();
-                if before_end
-                    && chunk.has_text_at_its_end()
-                    && let Ok((head, end)) = text(data).and_then(splice::split)
-                {
-                    out.push(written(piece.event, &head));
-                    self.leg.spoken = true;
-                    self.held.take(written(piece.event, &end));
-                    return;
-                }
+        let speaks = match piece.data {
+            Some(data) if chunk::is_done(data) => {
+                self.leg.over = true;
+                false
             }
-        }
+            Some(data) => match serde_json::from_slice::<Chunk<'_>>(data) {
+                Ok(chunk) => {
+                    self.learn(data, &chunk);
+                    if before_end && self.leg.is_ended() && chunk.has_text_at_its_end() {
+                        passing = self.part(piece, data, out).unwrap_or(passing);
+                    }
+                    chunk.says_something()
+                }
+                Err(_) => {
+                    self.leg.strange = true;
+                    false
+                }
+            },
+            None => false,
+        };
         if self.leg.spilled || !self.leg.is_ended() {
             self.leg.spoken |= speaks;
-            out.push(piece.raw.clone());
-        } else if !self.held.take(piece.raw.clone()) {
+            out.push(passing);
+        } else if !self.held.push(passing.clone()) {
             self.leg.spilled = true;
             self.held.release(out);
-            out.push(piece.raw.clone());
+            out.push(passing);
         }
+    }
+
+    fn learn(&mut self, data: &[u8], chunk: &Chunk<'_>) {
+        self.identity.learn(data, chunk);
+        self.leg.strange |= chunk.error.is_some();
+        self.leg.take(chunk);
+    }
+
+    /// Passes the text of a chunk with text and finish, and gives the rest.
+    fn part(&mut self, piece: &Piece<'_>, data: &[u8], out: &mut Vec<Bytes>) -> Option<Bytes> {
+        let (head, end) = splice::split(text(data).ok()?).ok()?;
+        out.push(written(piece.event, &head));
+        self.leg.spoken = true;
+        Some(written(piece.event, &end))
     }
 
     /// A piece of a later leg: checked, written anew, and passed or kept back.
@@ -192,7 +207,7 @@ impl Stream {
     }
 
     fn keep(&mut self, piece: Bytes) -> Result<(), JoinError> {
-        let kept = self.held.take(piece);
+        let kept = self.held.push(piece);
         kept.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept back".to_owned()))
     }
 }

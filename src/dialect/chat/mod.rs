@@ -14,7 +14,7 @@ mod tests;
 mod view;
 mod writer;
 
-use super::openai::bodies::Bodies;
+use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
@@ -56,7 +56,7 @@ impl Dialect for Chat {
     fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
         match form {
             AnswerForm::Sse => Box::new(joiner::Stream::default()),
-            AnswerForm::Json | AnswerForm::JsonArray => Box::new(Bodies::new(bodies::Completion)),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Completion>>::default(),
         }
     }
 

@@ -1,4 +1,5 @@
 //! One server-sent event, written anew after edits of what it says.
+use crate::dialect::held::around;
 use crate::dialect::{JoinError, Piece};
 use crate::json::Splice;
 use bytes::Bytes;
@@ -29,7 +30,11 @@ pub(in crate::dialect) fn respoken(piece: &Piece<'_>, data: &[u8], splice: Splic
     if splice.is_empty() {
         return Ok(piece.raw.clone());
     }
-    Ok(written(piece.event, &edited(text(data)?, splice)?))
+    let data = edited(text(data)?, splice)?;
+    Ok(match around(piece) {
+        Some((before, behind)) => [before, data.as_bytes(), behind].concat().into(),
+        None => written(piece.event, &data),
+    })
 }
 
 /// An event. `data: ` with the space is the form that every SDK takes; a line break, which is white space in JSON, takes

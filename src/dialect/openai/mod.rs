@@ -2,12 +2,10 @@
 //! shape of errors. Chat Completions and Responses differ in the names of members, not in what a message is.
 
 pub(super) mod answer;
-pub(super) mod bodies;
 pub(super) mod copy;
 pub(super) mod element;
 pub(super) mod error;
 pub(super) mod frame;
-pub(super) mod held;
 pub(super) mod history;
 pub(super) mod insert;
 pub(super) mod neutral;

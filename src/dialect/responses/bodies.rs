@@ -2,9 +2,10 @@
 use super::event::Snapshot;
 use super::splice::{self, Identity};
 use crate::dialect::JoinError;
-use crate::dialect::openai::bodies::Body;
+use crate::dialect::body_joiner::Bodies;
 use crate::dialect::openai::error;
 use crate::dialect::openai::frame::edited;
+use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::raw;
 use serde_json::value::RawValue;
 
@@ -12,12 +13,13 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) struct Whole;
 
-impl Body for Whole {
-    fn answer(&self, body: &str) -> Option<Vec<String>> {
+impl Bodies for Whole {
+    fn answer(body: &str) -> Option<Vec<String>> {
+        Self::check(body).ok().filter(|()| body.len() <= MAX_ANSWER)?;
         Some(items(&read(body).ok()?))
     }
 
-    fn check(&self, body: &str) -> Result<(), JoinError> {
+    fn check(body: &str) -> Result<(), JoinError> {
         let snapshot = read(body)?;
         if let Some(upstream) = snapshot.error {
             return Err(JoinError::Failed(error::text(upstream.get())));
@@ -29,13 +31,14 @@ impl Body for Whole {
         }
     }
 
-    fn joined(&self, others: &[&str], last: &str) -> Result<String, JoinError> {
-        let bodies = others.iter().chain([&last]).map(|body| read(body)).collect::<Result<Vec<_>, _>>()?;
+    fn join(bodies: &[&str]) -> Option<String> {
+        let last = bodies.last()?;
+        let read: Vec<Snapshot<'_>> = bodies.iter().map(|body| read(body).ok()).collect::<Option<_>>()?;
         let mut identity = Identity::default();
-        bodies.iter().take(1).for_each(|first| identity.learn(first));
-        let all: Vec<String> = bodies.iter().flat_map(items).collect();
-        let costs: Vec<String> = bodies.iter().filter_map(|body| Some(body.usage?.get().to_owned())).collect();
-        edited(last, splice::whole(last, "", &identity, &all, &costs))
+        identity.learn(read.first()?);
+        let all: Vec<String> = read.iter().flat_map(items).collect();
+        let costs: Vec<String> = read.iter().filter_map(|body| Some(body.usage?.get().to_owned())).collect();
+        edited(last, splice::whole(last, "", &identity, &all, &costs)).ok()
     }
 }
 

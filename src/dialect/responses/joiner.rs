@@ -2,9 +2,9 @@
 use super::event::{Event, Snapshot};
 use super::items::{Items, id};
 use super::splice::{self, Identity};
+use crate::dialect::held::Held;
 use crate::dialect::openai::error;
 use crate::dialect::openai::frame::{edited, respoken, text, written};
-use crate::dialect::openai::held::Held;
 use crate::dialect::{JoinError, Joiner, Piece};
 use crate::json::raw;
 use bytes::Bytes;
@@ -78,7 +78,7 @@ impl Stream {
         let raw = piece.raw.clone();
         match &mut self.leg.end {
             Some(end) if !self.leg.spilled => {
-                if !end.held.take(raw.clone()) {
+                if !end.held.push(raw.clone()) {
                     self.leg.spilled = true;
                     end.held.release(out);
                     out.push(raw);
@@ -269,7 +269,7 @@ impl End {
 }
 
 fn keep(end: &mut End, piece: &Piece<'_>) -> Result<(), JoinError> {
-    let kept = end.held.take(piece.raw.clone());
+    let kept = end.held.push(piece.raw.clone());
     kept.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept back".to_owned()))
 }
 

@@ -8,9 +8,10 @@ use crate::dialect::openai::copy::{self, Left};
 use crate::dialect::openai::element::{Element, Text};
 use crate::dialect::openai::frame::edited;
 use crate::dialect::openai::set;
+use crate::dialect::rewrite::Rewrite;
 use crate::dialect::split::Border;
 use crate::dialect::{LowerError, blocks};
-use crate::json::{Doc, ScanError, Span, Splice, raw};
+use crate::json::{Doc, ScanError, Splice, raw};
 use std::collections::HashSet;
 
 /// The request of the next leg: see `Dialect::extend`. What goes on behind a stored response or in a conversation carries
@@ -72,15 +73,13 @@ fn items_of(doc: &Doc, leg: &Leg) -> Vec<String> {
 /// An item of an answer that the provider does not keep: an id would name nothing, and reasoning that is not in the item
 /// itself is lost.
 fn unstored(item: &str) -> Option<String> {
-    let fields = raw::object(item).ok()?;
     let is_reasoning = raw::get_str(item, "type").as_deref() == Some("reasoning");
     if is_reasoning && raw::get_str(item, "encrypted_content").is_none_or(|content| content.is_empty()) {
         return None;
     }
-    let members: Vec<Span> = fields.iter().map(|field| Span::new(field.key_span.start, field.value.end)).collect();
-    let mut splice = Splice::new();
-    blocks::remove(&mut splice, &members, |index| fields.get(index).is_some_and(|field| field.key == "id"));
-    edited(item, splice).ok()
+    let mut bare = Rewrite::of(item).ok()?;
+    bare.retain(|key| key != "id");
+    Some(bare.finish())
 }
 
 fn reply(leg: &Leg) -> Vec<String> {

@@ -15,7 +15,7 @@ mod tests;
 mod view;
 mod writer;
 
-use super::openai::bodies::Bodies;
+use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
@@ -59,7 +59,7 @@ impl Dialect for Responses {
     fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
         match form {
             AnswerForm::Sse => Box::new(joiner::Stream::default()),
-            AnswerForm::Json | AnswerForm::JsonArray => Box::new(Bodies::new(bodies::Whole)),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Whole>>::default(),
         }
     }
 
