@@ -13,8 +13,6 @@ pub(super) struct Event<'a> {
     pub(super) output_index: Option<u64>,
     pub(super) content_index: Option<u64>,
     #[serde(borrow)]
-    pub(super) item_id: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) delta: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) item: Option<&'a RawValue>,

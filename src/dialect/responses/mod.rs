@@ -1,15 +1,21 @@
 //! OpenAI Responses: `POST …/responses`.
+mod bodies;
 mod element;
 mod event;
+mod items;
+mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod output;
 mod reader;
+mod splice;
 #[cfg(test)]
 mod tests;
 mod view;
 mod writer;
 
+use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
@@ -59,12 +65,15 @@ impl Dialect for Responses {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
-    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
-        todo!()
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
+        match form {
+            AnswerForm::Sse => Box::new(joiner::Stream::default()),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Whole>>::default(),
+        }
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {
