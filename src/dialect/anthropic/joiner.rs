@@ -9,6 +9,9 @@ use crate::dialect::rewrite::Rewrite;
 use crate::dialect::{JoinError, Joiner, Piece};
 use bytes::Bytes;
 
+/// The last event, for a leg that ended behind its stop reason: it told everything. Its last frame may lack its end.
+const LAST: &[u8] = b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
 /// Joins streams.
 #[derive(Debug, Default)]
 pub(super) struct StreamJoiner {
@@ -77,6 +80,9 @@ impl Joiner for StreamJoiner {
     fn end(&mut self, out: &mut Vec<Bytes>) {
         if !self.is_later || (self.run.ended && !self.run.lost) {
             self.run.held.release(out);
+            if self.is_later && !self.run.over {
+                out.push(Bytes::from_static(LAST));
+            }
         } else if !self.run.spoken {
             self.end_before.release(out);
         }

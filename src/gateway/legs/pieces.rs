@@ -84,18 +84,18 @@ impl Pieces {
         if raw.is_empty() {
             return;
         }
+        let mut read = false;
+        let mut take = |event: Option<&[u8]>, data: &[u8]| {
+            read = true;
+            each(Piece { raw: raw.clone(), event, data: Some(data) });
+        };
         match &mut self.source {
-            Source::Sse(framer) => {
-                let mut read = false;
-                framer.finish(|frame| {
-                    read = true;
-                    each(Piece { raw: raw.clone(), event: frame.event, data: Some(&frame.data) });
-                });
-                if !read {
-                    each(Piece { raw, event: None, data: None });
-                }
-            }
-            Source::Array(_) | Source::Body => each(Piece { data: Some(&raw), raw: raw.clone(), event: None }),
+            Source::Sse(framer) => framer.finish(|frame| take(frame.event, &frame.data)),
+            Source::Array(framer) => framer.finish(|element| take(None, element)),
+            Source::Body => take(None, &raw),
+        }
+        if !read {
+            each(Piece { raw, event: None, data: None });
         }
     }
 }

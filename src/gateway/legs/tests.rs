@@ -166,7 +166,7 @@ async fn a_leg_cut_at_every_byte_is_whole_broken_off_or_left_out() {
             (None, []) => assert!(ends == 1 && text.matches("hello").count() == 2, "{at}: {text}"),
             (None, [false]) => assert!(ends == 1 && text.matches("hello").count() == 1, "{at}: {text}"),
             (Some(_), [true]) => assert_eq!(ends, 0, "{at}: {text}"),
-            other => panic!("{at}: {other:?} {text}"),
+            other => panic!("{at}: {other:?} {text:?}"),
         }
     }
 }
