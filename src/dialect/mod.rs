@@ -11,6 +11,8 @@ pub mod gemini;
 mod held;
 mod history;
 mod joiner;
+#[cfg(test)]
+mod leg_testing;
 pub mod neutral;
 mod object;
 mod openai;
