@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Equal rounds in a row that are a circle: the first repetition may be chance, and the default of
 /// `continuation.max_per_turn` ends a turn before this does.
-pub const CIRCLE: usize = 3;
+const CIRCLE: usize = 3;
 
 /// The running or last turn.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Turn {
     /// How often a hook has sent the model back to work, over all requests of the turn.
     #[serde(default)]
     pub continued: u32,
-    /// Digests of what the model was told then and what it answered, of the last [`CIRCLE`] times.
+    /// Digests of what the model was told then and what it answered, of the last three times.
     #[serde(default)]
     pub rounds: Vec<Digest>,
     /// Output tokens over all its requests.
@@ -34,12 +34,12 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The model is sent back to work with `message`.
+    /// A hook sends the model back to work.
     pub fn note_continuation(&mut self) {
         self.continued = self.continued.saturating_add(1);
     }
 
-    /// The model answered to what it was told when it was sent back.
+    /// Sent back with `message`, the model gave this answer.
     pub fn note_round(&mut self, message: &str, answer: &Answer) {
         let answer = answer.link().map_or([0; 16], |link| link.0);
         self.rounds.push(Digest::of(&[message.as_bytes(), &answer]));
@@ -47,7 +47,7 @@ impl Turn {
         self.rounds.drain(..excess);
     }
 
-    /// Whether the same words brought the same answer [`CIRCLE`] times in a row: going on would change nothing.
+    /// Whether the same words brought the same answer three times in a row: going on would change nothing.
     pub fn goes_in_circles(&self) -> bool {
         let first = self.rounds.first();
         self.rounds.len() == CIRCLE && self.rounds.iter().all(|round| Some(round) == first)
