@@ -7,10 +7,13 @@
 //! DATA k/ID/SEQ      digest of one node: what to delete with the conversation, and in which order
 //! 1/n/DIGEST         a node: the session and conversation that its history belongs to
 //! ```
+mod find;
 mod successors;
 
+pub use find::Found;
+
 use super::anchor::Anchors;
-use super::chain::{Chain, Node, response_node};
+use super::chain::response_node;
 use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
@@ -37,9 +40,6 @@ const SUCCESSORS: u64 = 20_000;
 const NODES_PER_CONVERSATION: u64 = 4096;
 /// Announced nodes that may wait for a commit. Each answer brings one; more wait only where answers fail.
 const UNWRITTEN: usize = 16;
-/// Newest nodes, and newest nodes where a request has ended, that are looked up one by one before halving the rest: the
-/// usual request extends one of them, even with many results of parallel calls behind it.
-const LINEAR: usize = 4;
 /// Where nodes stand.
 const NODES_SPACE: &[u8] = b"1/n/";
 /// Entries read from the store at once.
@@ -52,23 +52,6 @@ pub struct NodeOwner {
     pub session: SessionKey,
     /// The conversation.
     pub conversation: String,
-}
-
-/// The longest known history that a request begins with.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The node.
-    pub node: Digest,
-    /// How many of the request's nodes it covers; all: a retry or a regeneration.
-    pub covered: usize,
-    /// Whose it is.
-    pub owner: NodeOwner,
-}
-
-impl Found {
-    fn at(nodes: &[Node], index: usize, owner: NodeOwner) -> Self {
-        Self { node: nodes[index].digest, covered: index + 1, owner }
-    }
 }
 
 /// The conversations of all sessions.
@@ -88,72 +71,6 @@ impl Conversations {
         let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES).build();
         let in_use = Mutex::new(HashMap::new());
         Self { store, nodes: Cache::new(NODES), successors: Cache::new(SUCCESSORS), recent, in_use }
-    }
-
-    /// The longest known history that `chain` begins with.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn find(&self, chain: &Chain) -> Result<Option<Found>, StoreError> {
-        let nodes = chain.nodes();
-        let newest_first = || (0..nodes.len()).rev();
-        let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
-        let unknown = in_memory.map_or(0, |i| i + 1)..nodes.len();
-        let newest = unknown.clone().rev().take(LINEAR);
-        let ends = unknown.rev().skip(LINEAR).filter(|index| nodes[*index].answered).take(LINEAR);
-        for index in newest.chain(ends) {
-            if let Some(owner) = self.stored_node(nodes[index].digest).await? {
-                return Ok(Some(Found::at(nodes, index, owner)));
-            }
-        }
-        if let Some(index) = in_memory
-            && let Some(owner) = self.nodes.get(&nodes[index].digest)
-        {
-            return Ok(Some(Found::at(nodes, index, (*owner).clone())));
-        }
-        if let Some(found) = self.find_by_halving(nodes).await? {
-            return Ok(Some(found));
-        }
-        // Only a delta's root can be known: the answer that it continues.
-        let root = chain.root();
-        let owner = match self.nodes.get(&root) {
-            Some(owner) => Some((*owner).clone()),
-            None => self.stored_node(root).await?,
-        };
-        Ok(owner.map(|owner| Found { node: root, covered: 0, owner }))
-    }
-
-    /// A history that was answered at some point was answered at every earlier point where the model spoke: the nodes
-    /// where requests ended have no gaps, so halving finds the last known one in few reads.
-    async fn find_by_halving(&self, nodes: &[Node]) -> Result<Option<Found>, StoreError> {
-        let ends: Vec<usize> = (0..nodes.len()).filter(|i| nodes[*i].answered).collect();
-        let (mut low, mut high) = (0, ends.len());
-        let mut best = None;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.stored_node(nodes[ends[middle]].digest).await? {
-                Some(owner) => {
-                    best = Some((ends[middle], owner));
-                    low = middle + 1;
-                }
-                None => high = middle,
-            }
-        }
-        let Some((end, owner)) = best else { return Ok(None) };
-        // The answer that followed may be known as well.
-        if let Some(answer) = nodes.get(end + 1)
-            && let Some(owner) = self.stored_node(answer.digest).await?
-        {
-            return Ok(Some(Found::at(nodes, end + 1, owner)));
-        }
-        Ok(Some(Found::at(nodes, end, owner)))
-    }
-
-    async fn stored_node(&self, digest: Digest) -> Result<Option<NodeOwner>, StoreError> {
-        let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
-        let owner: NodeOwner = decode(&value)?;
-        self.nodes.insert(digest, Arc::new(owner.clone()));
-        Ok(Some(owner))
     }
 
     /// The conversation of `owner`, from memory or the store; `None` when it was deleted.

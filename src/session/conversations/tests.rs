@@ -1,4 +1,5 @@
 use super::super::anchor::Anchor;
+use super::super::chain::Chain;
 use super::super::ledger::What;
 use super::super::record::tests::key;
 use super::super::store::MemoryStore;
