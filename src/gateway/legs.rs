@@ -183,13 +183,13 @@ impl<D: Director> LegsBody<D> {
         if !self.is_first && answer.ending != Ending::Complete {
             return self.lost(Cut::Unfinished, answer.error.as_deref().unwrap_or("it was cut"));
         }
+        let native = self.joiner.answer();
         if !self.is_first {
-            self.director.heard(&answer, self.joiner.has_spoken());
+            self.director.heard(&answer, native.as_ref().is_none_or(|said| !said.is_empty()));
         }
         if !answer.is_finished() || self.leg.pieces.is_blind() {
             return self.end();
         }
-        let native = self.joiner.answer();
         self.phase = Phase::Deciding(self.director.after(Ended { answer, native }));
     }
 

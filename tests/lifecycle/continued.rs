@@ -293,7 +293,7 @@ async fn when_the_next_leg_fails_the_turn_ends_with_the_answer_that_was_complete
             assert!(heard.finish.is_some(), "{what}: it ends");
             assert_eq!(stage.wait_events("session.stop", 1).await.len(), 1, "{what}");
             agent.prompt("thanks").await;
-            let shown = seen(speech, &stage.last_body());
+            let shown = seen(speech, &stage.bodies()[2]);
             assert_eq!(shown.len(), 3, "{what}: what was not answered is not in the history {shown:?}");
             assert!(stage.events("session.fail").is_empty(), "{what}");
         }

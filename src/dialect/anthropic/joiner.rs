@@ -97,11 +97,11 @@ impl StreamJoiner {
             match JoinedEvent::read(piece, data) {
                 Ok(event) => {
                     is_end = event.is_final_delta() || event.kind == "message_stop";
-                    self.run.over |= event.kind == "message_stop";
                     self.run.spoken |= event.kind.starts_with("content_block");
                     if self.run.take(&event).is_err() {
                         self.run.said.lose();
                     }
+                    self.run.over |= event.kind == "message_stop";
                 }
                 Err(_) => self.run.said.lose(),
             }
