@@ -156,7 +156,8 @@ impl<D: Director> LegsBody<D> {
 
     /// Hands pieces to the reader and the joiner. Why the leg is lost, if it is.
     fn feed(&mut self, cut: impl FnOnce(&mut Pieces, &mut dyn FnMut(Piece<'_>))) -> Option<String> {
-        let Self { leg, joiner, ready, wire, .. } = self;
+        let Self { leg, joiner, ready, wire, is_first, .. } = self;
+        let is_first = *is_first;
         let (mut lost, mut out) = (None, Vec::new());
         let reader = &mut leg.reader;
         cut(&mut leg.pieces, &mut |piece| {
@@ -166,6 +167,8 @@ impl<D: Director> LegsBody<D> {
             match (piece.data, wire.form) {
                 (Some(data), AnswerForm::Json) => reader.body(data),
                 (Some(data), _) => reader.event(piece.event, data),
+                // Behind half a line the end of the message could not be read.
+                (None, AnswerForm::Sse) if !is_first && !piece.raw.ends_with(b"\n") => return,
                 (None, _) => {}
             }
             lost = joiner.piece(&piece, &mut out).err().map(|error| error.to_string());

@@ -4,7 +4,7 @@ use super::ending::Ending;
 use super::identify::Identity;
 use super::occasion::{Occasion, TurnEnd};
 use super::read::Read;
-use super::stopping::{Joined, StopDirector, Stopping, is_encoded};
+use super::stopping::{Joined, StopDirector, Stopping, is_encoded, media_type};
 use super::turn_tap::{Delivery, TurnTap};
 use super::watch::{Watch, actual_form};
 use crate::config::EventKind;
@@ -160,12 +160,12 @@ impl Follow {
             self.settled = true;
             return Watched::only(guard);
         };
-        let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(form, again));
+        let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(headers, again));
         let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
         Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
     }
 
-    fn stopping(&self, form: AnswerForm, (request, sent): (LegRequest, Rope)) -> Option<Stopping> {
+    fn stopping(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Stopping> {
         let MayGoOn { endpoint, joined, .. } = self.may_go_on.as_ref()?;
         *joined.lock() = Joined::new(sent);
         Some(Stopping {
@@ -174,8 +174,7 @@ impl Follow {
             occasion: self.occasion.clone()?,
             headers: self.headers.clone(),
             endpoint: endpoint.clone(),
-            asked: self.form,
-            form,
+            media_type: media_type(head),
             turn: self.turn.clone(),
             said: self.said.clone(),
             request,

@@ -3,9 +3,8 @@
 //! The default is to stop: whatever goes wrong here, the answer that is there was complete, and the turn ends with it.
 use super::Turns;
 use super::occasion::{Occasion, Particulars, TurnEnd};
-use super::watch::actual_form;
 use crate::config::EventKind;
-use crate::context::{Answer, AnswerForm, Leg, LegReply, Usage};
+use crate::context::{Answer, Leg, LegReply, Usage};
 use crate::dialect::{self, Endpoint, NoCache, Reading};
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::{Director, Ended, Next};
@@ -16,7 +15,7 @@ use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use http::header::CONTENT_ENCODING;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::response::Parts;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -29,10 +28,8 @@ pub(super) struct Stopping {
     /// The client's.
     pub(super) headers: Arc<HeaderMap>,
     pub(super) endpoint: Endpoint,
-    /// The form that the client asked for.
-    pub(super) asked: AnswerForm,
-    /// The form in which the first leg came.
-    pub(super) form: AnswerForm,
+    /// The media type of the first leg.
+    pub(super) media_type: Option<Vec<u8>>,
     /// The running turn's id.
     pub(super) turn: String,
     /// What was said in the turn's earlier requests.
@@ -264,11 +261,17 @@ impl Stopping {
         if is_encoded(&head.headers) {
             return Err(Refusal::Upstream("its answer is compressed, though identity was asked for".to_owned()));
         }
-        match actual_form(self.asked, &head.headers) == self.form {
+        match media_type(&head.headers) == self.media_type {
             true => Ok(()),
-            false => Err(Refusal::Upstream("its answer has another form than the first".to_owned())),
+            false => Err(Refusal::Upstream("its answer has another media type than the first".to_owned())),
         }
     }
+}
+
+/// The media type without its parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let value = headers.get(CONTENT_TYPE)?.as_bytes().split(|byte| *byte == b';').next()?;
+    Some(value.trim_ascii().to_ascii_lowercase())
 }
 
 /// Whether the body is compressed.
