@@ -18,6 +18,7 @@ mod object;
 mod openai;
 mod path;
 mod plan;
+mod refit;
 pub mod responses;
 mod rewrite;
 mod split;

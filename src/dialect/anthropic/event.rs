@@ -19,12 +19,15 @@ impl<'a> JoinedEvent<'a> {
     ///
     /// # Errors
     /// [`JoinError::Unreadable`] when it is no object, has a key twice, or is called otherwise than its type says: the
-    /// SDKs go by the name, other readers by the type.
+    /// SDKs go by the name, other readers by the type. So must a type be that no name could be.
     pub(super) fn read(piece: &Piece<'_>, data: &'a [u8]) -> Result<Self, JoinError> {
         let raw = std::str::from_utf8(data).map_err(|error| JoinError::Unreadable(error.to_string()))?.trim();
         let object = Object::parse(raw).map_err(|error| JoinError::Unreadable(error.to_string()))?;
         let kind = object.string("type").unwrap_or_default();
         match piece.event {
+            _ if kind.contains(['\n', '\r']) => {
+                Err(JoinError::Unreadable(format!("a type of several lines: {kind:?}")))
+            }
             Some(name) if name != kind.as_bytes() => {
                 Err(JoinError::Unreadable(format!("{kind} is called {}", String::from_utf8_lossy(name))))
             }

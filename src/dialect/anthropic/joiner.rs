@@ -4,7 +4,8 @@
 use super::event::JoinedEvent;
 use super::said::Said;
 use super::tokens::Tokens;
-use crate::dialect::held::{Held, around};
+use crate::dialect::held::Held;
+use crate::dialect::refit;
 use crate::dialect::rewrite::Rewrite;
 use crate::dialect::{JoinError, Joiner, Piece};
 use bytes::Bytes;
@@ -78,7 +79,8 @@ impl Joiner for StreamJoiner {
     }
 
     fn end(&mut self, out: &mut Vec<Bytes>) {
-        if !self.is_later || (self.run.ended && !self.run.lost) {
+        let is_told = self.run.over || (self.run.ended && self.run.spoken);
+        if !self.is_later || (is_told && !self.run.lost) {
             self.run.held.release(out);
             if self.is_later && !self.run.over {
                 out.push(Bytes::from_static(LAST));
@@ -154,6 +156,7 @@ impl StreamJoiner {
         }
         Ok(match piece.event {
             Some(_) if index.is_none() && !is_delta => piece.raw.clone(),
+            None if event.kind.is_empty() => piece.raw.clone(),
             name => framed(piece, name.is_some(), &event.kind, &data.finish()),
         })
     }
@@ -161,9 +164,9 @@ impl StreamJoiner {
 
 /// The piece with other data; what else stands in its frame stays, unless the frame has no name.
 fn framed(piece: &Piece<'_>, is_named: bool, kind: &str, data: &str) -> Bytes {
-    match around(piece).filter(|_| is_named) {
+    match refit::around(piece).filter(|_| is_named) {
         Some((before, behind)) => [before, data.as_bytes(), behind].concat().into(),
-        None => format!("event: {kind}\ndata: {data}\n\n").into(),
+        None => refit::event(Some(kind), data),
     }
 }
 

@@ -1,6 +1,6 @@
 //! How chunks stand in a stream: as events, or as elements of an array.
 use crate::dialect::Piece;
-use crate::dialect::held::around;
+use crate::dialect::refit::{around, event};
 use bytes::Bytes;
 
 /// The form, and how far it has come.
@@ -23,7 +23,7 @@ impl Framing {
     /// A further chunk.
     pub(super) fn frame(&mut self, data: &str) -> Bytes {
         match self {
-            Self::Events => format!("data: {data}\n\n").into(),
+            Self::Events => event(None, data),
             Self::Array(last) => {
                 let separator = match last.replace(b'}') {
                     None => "[",
