@@ -167,8 +167,7 @@ impl<D: Director> LegsBody<D> {
             match (piece.data, wire.form) {
                 (Some(data), AnswerForm::Json) => reader.body(data),
                 (Some(data), _) => reader.event(piece.event, data),
-                // Behind half a line the end of the message could not be read.
-                (None, AnswerForm::Sse) if !is_first && !piece.raw.ends_with(b"\n") => return,
+                (None, AnswerForm::Sse) if !is_first && !is_comment(&piece.raw) => return,
                 (None, _) => {}
             }
             lost = joiner.piece(&piece, &mut out).err().map(|error| error.to_string());
@@ -268,6 +267,13 @@ impl<D: Director> LegsBody<D> {
         }
         Poll::Ready(())
     }
+}
+
+/// Whether these are whole lines that say nothing. Behind others, as half an event is, the end of a message could not be
+/// read.
+fn is_comment(raw: &[u8]) -> bool {
+    let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    raw.last().is_some_and(ends) && raw.split(ends).all(|line| line.is_empty() || line.starts_with(b":"))
 }
 
 impl<D: Director + Unpin> Body for LegsBody<D> {
