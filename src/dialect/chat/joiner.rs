@@ -6,9 +6,7 @@ use crate::dialect::held::Held;
 use crate::dialect::openai::error;
 use crate::dialect::openai::frame::{edited, respoken, text, written};
 use crate::dialect::{JoinError, Joiner, Piece};
-use crate::json::raw;
 use bytes::Bytes;
-use serde_json::value::RawValue;
 
 /// The joiner. Of several choices it follows the first, and can't join what has them.
 #[derive(Debug, Default)]
@@ -134,7 +132,11 @@ impl Stream {
     /// A piece of a later leg: checked, written anew, and passed or kept back.
     fn later(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) -> Result<(), JoinError> {
         let Some(data) = piece.data else {
-            return if self.leg.is_ended() { self.keep(piece.raw.clone()) } else { Ok(out.push(piece.raw.clone())) };
+            if self.leg.is_ended() {
+                return self.keep(piece.raw.clone());
+            }
+            out.push(piece.raw.clone());
+            return Ok(());
         };
         if self.leg.over || (chunk::is_done(data) && !self.leg.finished) {
             return Err(JoinError::OutOfOrder(String::from_utf8_lossy(data).into_owned()));
@@ -255,57 +257,5 @@ impl Joiner for Stream {
         } else if !self.leg.spoken {
             self.last_end.release(out);
         }
-    }
-}
-
-/// Whether a value says something.
-fn is_filled(value: Option<&RawValue>) -> bool {
-    value.is_some_and(|value| !matches!(value.get(), "null" | "\"\"" | "[]" | "{}"))
-}
-
-impl Chunk<'_> {
-    fn says_something(&self) -> bool {
-        self.choices.iter().flatten().any(|choice| choice.delta.as_ref().is_some_and(Delta::says_something))
-    }
-
-    /// The chunk that every answer begins with: a role, and nothing yet.
-    fn is_start(&self) -> bool {
-        let role = |choice: &Choice<'_>| choice.delta.as_ref().is_some_and(|delta| delta.role.is_some());
-        let starts = self.choices.iter().flatten().any(|choice| role(choice) && !choice.is_last());
-        starts && !self.says_something() && self.usage.is_none()
-    }
-
-    /// Whether text stands in the chunk with the finish, as compatible servers have it: it must not wait with that. Beside
-    /// calls nothing waits, since no hook is asked then.
-    fn has_text_at_its_end(&self) -> bool {
-        let [choice] = self.choices.as_deref().unwrap_or_default() else { return false };
-        let text = |delta: &Delta<'_>| delta.has_text() && delta.tool_calls.is_none() && delta.function_call.is_none();
-        choice.is_last() && choice.delta.as_ref().is_some_and(text)
-    }
-}
-
-impl Choice<'_> {
-    fn is_last(&self) -> bool {
-        is_filled(self.finish_reason)
-    }
-}
-
-impl Delta<'_> {
-    fn has_text(&self) -> bool {
-        [self.content, self.refusal, self.reasoning_content, self.reasoning].into_iter().any(is_filled)
-    }
-
-    fn says_something(&self) -> bool {
-        let calls = self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty());
-        self.has_text() || calls || self.function_call.is_some() || is_filled(self.audio)
-    }
-}
-
-impl chunk::CallDelta<'_> {
-    /// Whether it can't be the start of a call.
-    fn is_unnamed(&self) -> bool {
-        let named = |value: Option<&RawValue>| value.and_then(|v| raw::string(v.get())).is_some_and(|s| !s.is_empty());
-        let called = [&self.function, &self.custom].into_iter().flatten().any(|called| named(called.name));
-        !named(self.id) && !called
     }
 }

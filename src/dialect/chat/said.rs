@@ -102,8 +102,8 @@ impl Said {
     }
 }
 
-/// An assistant message, with its members in the order of OpenAI's SDKs; none if it says nothing. Blank content counts as none: some
-/// servers refuse it.
+/// An assistant message, with its members in the order of OpenAI's SDKs; none if it says nothing. Blank content counts as
+/// none: some servers refuse it. The reasoning of compatible servers is no part of it: most refuse that, too.
 pub(super) fn message(text: &str, refusal: &str, calls: Option<&str>) -> Vec<String> {
     let blank = text.trim().is_empty();
     if blank && refusal.is_empty() && calls.is_none() {

@@ -12,16 +12,18 @@ const SHARED: [&str; 4] = ["id", "created", "model", "system_fingerprint"];
 /// What stands between the texts of two legs: the client sees one string.
 pub(super) const BLANK_LINE: &str = "\n\n";
 
-/// The first leg's values of [`SHARED`], as written. Taken from the first chunk with an id: Azure begins with one that has
-/// none.
+/// The first leg's values of [`SHARED`], as written. Taken from the first chunk with an id and a choice: Azure begins with
+/// one that has neither.
 #[derive(Debug, Default)]
 pub(super) struct Identity(Vec<(&'static str, String)>);
 
 impl Identity {
     pub(super) fn learn(&mut self, data: &[u8], chunk: &Chunk<'_>) {
         let named = chunk.id.is_some_and(|id| !matches!(id.get(), "null" | "\"\""));
+        let chosen = chunk.choices.as_ref().is_some_and(|choices| !choices.is_empty());
         if self.0.is_empty()
             && named
+            && chosen
             && let Ok(text) = std::str::from_utf8(data)
         {
             *self = Self::of(text);

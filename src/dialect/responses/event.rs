@@ -1,4 +1,5 @@
 //! The wire form of an answer: events of a stream, and the `response` that they carry or that a body is.
+use crate::dialect::openai::error;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -58,5 +59,35 @@ impl<'a> Event<'a> {
     /// The response that it carries.
     pub(super) fn snapshot(&self) -> Option<Snapshot<'a>> {
         serde_json::from_str(self.response?.get()).ok()
+    }
+
+    /// Whether it is the last of its response.
+    pub(super) fn is_terminal(&self) -> bool {
+        let ends = ["response.completed", "response.incomplete", "response.failed", "response.cancelled"];
+        ends.contains(&self.kind.as_ref())
+    }
+
+    /// What the upstream says, if the event is that it failed.
+    pub(super) fn failure(&self) -> Option<String> {
+        let words = |error: Option<&RawValue>| error.map(|error| error::text(error.get()));
+        match self.kind.as_ref() {
+            "error" => Some(words(self.error).or_else(|| words(self.message)).unwrap_or_default()),
+            "response.failed" | "response.cancelled" => {
+                let said = words(self.snapshot().and_then(|response| response.error));
+                Some(said.unwrap_or_else(|| self.kind.clone().into_owned()))
+            }
+            "" => words(self.error),
+            _ => None,
+        }
+    }
+
+    /// Whether it is part of what the model says.
+    pub(super) fn speaks(&self) -> bool {
+        self.output_index.is_some() || self.delta.is_some()
+    }
+
+    /// Its sequence number.
+    pub(super) fn number(&self) -> Option<u64> {
+        self.sequence_number?.get().parse().ok()
     }
 }

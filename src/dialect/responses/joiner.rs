@@ -3,12 +3,10 @@ use super::event::{Event, Snapshot};
 use super::items::{Items, id};
 use super::splice::{self, Identity};
 use crate::dialect::held::Held;
-use crate::dialect::openai::error;
 use crate::dialect::openai::frame::{edited, respoken, text, written};
 use crate::dialect::{JoinError, Joiner, Piece};
 use crate::json::raw;
 use bytes::Bytes;
-use serde_json::value::RawValue;
 use std::collections::HashSet;
 
 /// The joiner.
@@ -24,7 +22,10 @@ pub(super) struct Stream {
 /// What the legs before the running one leave to it.
 #[derive(Debug, Default)]
 struct Past {
-    legs: usize,
+    /// Whether there is one.
+    any: bool,
+    /// How many of them ended.
+    ended: usize,
     /// Their items, as the client knows them.
     items: Vec<String>,
     /// The ids of all items.
@@ -93,7 +94,7 @@ impl Stream {
         if let Some(snapshot) = &snapshot {
             self.identity.learn(snapshot);
         }
-        if is_terminal(&event.kind) {
+        if event.is_terminal() {
             let snapshot = snapshot.unwrap_or_default();
             let items = self.leg.items.complete(snapshot.output);
             self.leg.strange |= items.is_err();
@@ -102,9 +103,9 @@ impl Stream {
                 .map(|data| End { items: items.unwrap_or_default(), ..End::of(piece, data, self.sequence, &snapshot) });
             return;
         }
-        self.leg.strange |= failure(event).is_some() || self.leg.items.take(event).is_err();
-        self.leg.spoken |= speaks(event);
-        self.sequence = number(event).or(self.sequence);
+        self.leg.strange |= event.failure().is_some() || self.leg.items.take(event).is_err();
+        self.leg.spoken |= event.speaks();
+        self.sequence = event.number().or(self.sequence);
     }
 
     /// A piece of a later leg: checked, written anew, and passed or kept back.
@@ -125,18 +126,19 @@ impl Stream {
             };
         }
         let event = event.ok_or_else(|| JoinError::Unreadable(String::from_utf8_lossy(data).into_owned()))?;
-        if let Some(error) = failure(&event) {
+        if let Some(error) = event.failure() {
             return Err(JoinError::Failed(error));
         }
         match event.kind.as_ref() {
             "response.created" if self.leg.started || !self.leg.items.is_empty() => {
                 Err(JoinError::OutOfOrder("a second start".to_owned()))
             }
-            "response.created" | "response.queued" | "response.in_progress" => {
+            "response.created" => {
                 self.leg.started = true;
                 Ok(())
             }
-            kind if is_terminal(kind) => self.finish(piece, text(data)?, &event),
+            "response.queued" | "response.in_progress" => Ok(()),
+            _ if event.is_terminal() => self.finish(piece, text(data)?, &event),
             _ => self.pass(piece, data, &event, out),
         }
     }
@@ -161,7 +163,7 @@ impl Stream {
         if event.kind == "response.output_item.added" {
             self.leg.items.name_last(&mut self.past.ids);
         }
-        let sequence = number(event).map(|own| self.next_number().unwrap_or(own));
+        let sequence = event.number().map(|own| self.next_number().unwrap_or(own));
         let place = splice::Place {
             sequence,
             before: self.past.items.len() as u64,
@@ -169,7 +171,7 @@ impl Stream {
         };
         let edits = splice::renewed(text(data)?, event, &place, &self.identity);
         out.push(respoken(piece, data, edits)?);
-        self.leg.spoken |= speaks(event);
+        self.leg.spoken |= event.speaks();
         self.sequence = sequence.or(self.sequence);
         Ok(())
     }
@@ -194,7 +196,7 @@ impl Stream {
 
 impl Joiner for Stream {
     fn piece(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) -> Result<(), JoinError> {
-        if self.past.legs == 0 {
+        if !self.past.any {
             self.first(piece, out);
             return Ok(());
         }
@@ -218,8 +220,9 @@ impl Joiner for Stream {
 
     fn next_leg(&mut self) {
         let leg = std::mem::take(&mut self.leg);
-        self.past.legs += 1;
+        self.past.any = true;
         let Some(mut end) = leg.end.filter(|_| !leg.lost) else { return };
+        self.past.ended += 1;
         for (index, item) in (0..).zip(std::mem::take(&mut end.items)) {
             let known = splice::with_id(&item, leg.items.alias(index)).unwrap_or(item);
             self.past.ids.insert(id(&known));
@@ -230,24 +233,20 @@ impl Joiner for Stream {
     }
 
     fn end(&mut self, out: &mut Vec<Bytes>) {
-        let mut alone = self.past.legs == 0;
-        if alone && self.leg.end.is_none() {
-            return;
-        }
         if self.has_ended() {
             self.next_leg();
         } else if self.leg.spoken {
             return;
-        } else {
-            alone = self.past.legs == 1;
         }
         let Some(mut end) = self.past.end.take() else { return };
-        // The events of a leg that came to nothing may have used up the end's number.
-        let verbatim = alone && end.behind == self.sequence;
-        let joined = if verbatim { None } else { self.joined(&end).ok() };
         let mut pieces = Vec::new();
         end.held.release(&mut pieces);
-        if let (Some(joined), Some(terminal)) = (joined, pieces.first_mut()) {
+        // Events of a leg that came to nothing may have used up the number of a single leg's end.
+        let as_it_came = self.past.ended == 1 && end.behind == self.sequence;
+        if !as_it_came
+            && let Some(terminal) = pieces.first_mut()
+            && let Ok(joined) = self.joined(&end)
+        {
             *terminal = joined;
         }
         out.append(&mut pieces);
@@ -271,30 +270,4 @@ impl End {
 fn keep(end: &mut End, piece: &Piece<'_>) -> Result<(), JoinError> {
     let kept = end.held.push(piece.raw.clone());
     kept.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept back".to_owned()))
-}
-
-fn is_terminal(kind: &str) -> bool {
-    matches!(kind, "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled")
-}
-
-/// What the upstream says when it failed.
-fn failure(event: &Event<'_>) -> Option<String> {
-    let words = |error: Option<&RawValue>| error.map(|error| error::text(error.get()));
-    match event.kind.as_ref() {
-        "error" => Some(words(event.error).or_else(|| words(event.message)).unwrap_or_default()),
-        "response.failed" | "response.cancelled" => {
-            Some(words(event.snapshot().and_then(|s| s.error)).unwrap_or_else(|| event.kind.clone().into_owned()))
-        }
-        "" => words(event.error),
-        _ => None,
-    }
-}
-
-/// Whether the event is part of what the model says.
-fn speaks(event: &Event<'_>) -> bool {
-    event.output_index.is_some() || event.delta.is_some()
-}
-
-fn number(event: &Event<'_>) -> Option<u64> {
-    event.sequence_number?.get().parse().ok()
 }

@@ -2,7 +2,7 @@
 //! bytes (invariant I6).
 use super::element;
 use super::view::Input;
-use crate::context::{Delta, Leg, LegReply, RequestView};
+use crate::context::{Delta, Leg, LegReply, RequestView, Role};
 use crate::dialect::object::Object;
 use crate::dialect::openai::copy::{self, Left};
 use crate::dialect::openai::element::{Element, Text};
@@ -126,7 +126,7 @@ pub(super) fn apart<'a>(
     let mut apart: Vec<String> = legs.iter().flat_map(|leg| items_of(doc, leg)).collect();
     for item in copy {
         let element = element::read(item)?;
-        if element.body.is_some() {
+        if element.role.0 == Role::Assistant && element.body.is_some() {
             let mut splice = Splice::new();
             match copy::cut(&mut splice, item, &element, &mut border) {
                 Some(Left::Some) => apart.extend(edited(item, splice)),

@@ -30,6 +30,8 @@ pub(super) struct Reader {
     error: Option<String>,
     /// An item could not be read, so that what it asks of the client is not known.
     unreadable: bool,
+    /// Some of the text is a refusal.
+    refused: bool,
     budget: Budget,
 }
 
@@ -77,7 +79,7 @@ impl AnswerReader for Reader {
             id: self.id.take(),
             text: join(outputs.values().map(|o| Cow::from(&o.text))),
             signed: outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.signed),
-            refused: outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.refused),
+            refused: self.refused || outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.refused),
             calls: pending.calls(outputs),
             finish,
             native_finish: self.reason.take().or(status),
@@ -103,7 +105,11 @@ fn incomplete(reason: Option<&str>) -> Finish {
 impl Reader {
     fn take(&mut self, event: &Event<'_>) {
         match event.kind.as_ref() {
-            "response.output_text.delta" | "response.refusal.delta" => self.delta(event),
+            "response.output_text.delta" => self.delta(event),
+            "response.refusal.delta" => {
+                self.refused = true;
+                self.delta(event);
+            }
             "response.output_item.done" => {
                 if let (Some(index), Some(item)) = (event.output_index, event.item) {
                     self.close(index, item.get());
