@@ -14,6 +14,8 @@ const ITEM_COST: usize = 256;
 pub(super) struct Items {
     list: Vec<Item>,
     budget: Budget,
+    /// The upstream does not announce content parts, as some compatible servers don't.
+    partless: bool,
 }
 
 #[derive(Debug, Default)]
@@ -28,6 +30,24 @@ struct Item {
 }
 
 impl Items {
+    /// The items of the next leg of the same upstream.
+    pub(super) fn next(&self) -> Self {
+        Self { partless: self.partless, ..Self::default() }
+    }
+
+    /// Takes what an event of the first leg says. Whether the upstream announces parts is learnt from it: the client read
+    /// it as it is.
+    ///
+    /// # Errors
+    /// As [`Items::take`].
+    pub(super) fn learn(&mut self, event: &Event<'_>) -> Result<(), JoinError> {
+        let index = event.output_index.and_then(|index| usize::try_from(index).ok());
+        let parts = index.and_then(|index| self.list.get(index)).map(|item| item.parts);
+        let announced = event.content_index.zip(parts).is_none_or(|(part, parts)| part < parts);
+        self.partless |= is_of_a_part(&event.kind) && event.kind != "response.content_part.added" && !announced;
+        self.take(event)
+    }
+
     /// Takes what an event says of an item. The rules are those that the Python SDK enforces
     /// (`lib/streaming/responses/_responses.py`): no index twice or left out, nothing of an item that was not added, no
     /// text of a part that was not.
@@ -56,7 +76,7 @@ impl Items {
             }
             "response.content_part.added" if event.content_index == Some(item.parts) => item.parts += 1,
             "response.content_part.added" => return Err(out_of_order()),
-            kind if is_of_a_part(kind) && !has_part => return Err(out_of_order()),
+            kind if is_of_a_part(kind) && !has_part && !self.partless => return Err(out_of_order()),
             _ => {}
         }
         Ok(())

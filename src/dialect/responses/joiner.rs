@@ -103,7 +103,7 @@ impl Stream {
                 .map(|data| End { items: items.unwrap_or_default(), ..End::of(piece, data, self.sequence, &snapshot) });
             return;
         }
-        self.leg.strange |= event.failure().is_some() || self.leg.items.take(event).is_err();
+        self.leg.strange |= event.failure().is_some() || self.leg.items.learn(event).is_err();
         self.leg.spoken |= event.speaks();
         self.sequence = event.number().or(self.sequence);
     }
