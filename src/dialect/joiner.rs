@@ -21,6 +21,9 @@ pub enum JoinError {
     /// A piece that is not legal where it stands.
     #[error("{0} is out of order")]
     OutOfOrder(String),
+    /// The upstream says that it failed.
+    #[error("the upstream failed: {0}")]
+    Failed(String),
 }
 
 /// Makes one legal message of the legs of an answer: one start, indexes and sequence numbers that run on, one end.

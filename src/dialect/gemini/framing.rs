@@ -1,6 +1,7 @@
 //! How chunks stand in a stream: as events, or as elements of an array.
 use crate::dialect::Piece;
-use crate::dialect::refit::{around, event};
+use crate::dialect::frame::event;
+use crate::dialect::held::around;
 use bytes::Bytes;
 
 /// The form, and how far it has come.

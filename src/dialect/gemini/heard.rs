@@ -2,6 +2,7 @@
 use crate::dialect::JoinError;
 use crate::dialect::object::{Object, slice};
 use crate::dialect::rewrite::Rewrite;
+use crate::dialect::upstream_error::error_text;
 use crate::json::raw;
 
 /// What the terminal chunk says once its parts have gone down: the end as servers write it behind a text.
@@ -24,13 +25,13 @@ impl<'a> Heard<'a> {
     /// Reads a chunk.
     ///
     /// # Errors
-    /// [`JoinError::Unreadable`] when it is no object or has a key twice, [`JoinError::OutOfOrder`] for an error, and for a
-    /// second candidate.
+    /// [`JoinError::Unreadable`] when it is no object or has a key twice, [`JoinError::Failed`] for an error,
+    /// [`JoinError::OutOfOrder`] for a second candidate.
     pub(super) fn read(data: &'a [u8]) -> Result<Self, JoinError> {
         let raw = std::str::from_utf8(data).map_err(|error| JoinError::Unreadable(error.to_string()))?.trim();
         let object = parse(raw)?;
-        if object.get("error").is_some() {
-            return Err(JoinError::OutOfOrder("an error".to_owned()));
+        if let Some(error) = object.get("error") {
+            return Err(JoinError::Failed(error_text(error)));
         }
         let mut heard = Self { raw, object, candidate: None, parts: vec![], finish: None };
         let candidates = elements(heard.object.get("candidates"));

@@ -198,13 +198,15 @@ fn a_later_leg_out_of_order_is_refused() {
         ("two ends", vec![end(text(), 1), end(json!({"text": ""}), 1)]),
         ("two candidates", vec![twice]),
         ("another candidate", vec![other]),
-        ("an error", vec![json!({"error": {"code": 503}})]),
     ];
     let first = frames(&[end(text(), 1)]);
     for (case, chunks) in cases {
         let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), frames(&chunks).as_bytes()]);
         assert!(matches!(joined.err(), Some(JoinError::OutOfOrder(_))), "{case}");
     }
+    let error = frames(&[json!({"error": {"status": "UNAVAILABLE", "message": "Busy"}})]);
+    let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), error.as_bytes()]);
+    assert_eq!(joined.err(), Some(JoinError::Failed("UNAVAILABLE: Busy".to_owned())));
     for piece in ["data: {\"a\"\n\n", "data: []\n\n"] {
         let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), piece.as_bytes()]);
         assert!(matches!(joined.err(), Some(JoinError::Unreadable(_))), "{piece}");
