@@ -139,13 +139,14 @@ impl StreamJoiner {
                 self.learn_names(&heard);
                 if self.run.hear(&heard).is_err() {
                     self.run.said.lose();
-                } else if let Some((now, end)) = self.run.halves(&heard)
-                    && let Some((now, end)) = self.framing.halves(piece, &now, &end)
+                } else if let Some((now_data, end_data)) = self.run.halves(&heard)
+                    && let Some((now, end)) = self.framing.halves(piece, &now_data, &end_data)
                 {
+                    self.run.end.leftover = leftover(&end_data);
                     self.pass(now, out);
                     held = end;
                 } else if heard.finish.is_some() {
-                    self.run.end.leftover = leftover(&heard);
+                    self.run.end.leftover = heard.leftover();
                 }
                 self.run.spoken |= heard.has_candidate();
             }
@@ -189,16 +190,19 @@ impl StreamJoiner {
                 (false, Framing::Array(_)) => vec![self.framing.silence(&piece.raw)],
             });
         }
-        let heard = Heard::read(data.as_bytes())?;
-        let (now, end) = match self.run.halves(&heard) {
+        self.keep_end(data, heard.finish.is_some())
+    }
+
+    /// Keeps a chunk back, but for a text that comes with the end.
+    fn keep_end(&mut self, data: String, is_end: bool) -> Result<Vec<Bytes>, JoinError> {
+        let halves = self.run.halves(&Heard::read(data.as_bytes())?);
+        let (now, end) = match halves {
             Some((now, end)) => (self.speak(&now), end),
-            None => {
-                if heard.finish.is_some() {
-                    self.run.end.leftover = leftover(&heard);
-                }
-                (vec![], data.clone())
-            }
+            None => (vec![], data),
         };
+        if is_end {
+            self.run.end.leftover = leftover(&end);
+        }
         match self.run.end.held.push(end.into()) {
             true => Ok(now),
             false => Err(JoinError::OutOfOrder("so much behind the end".to_owned())),
@@ -256,12 +260,11 @@ impl Run {
         if !is_natural || !heard.parts.iter().any(|part| shows_text(part)) {
             return None;
         }
-        Some((heard.without_end()?, heard.end_alone()?))
+        Some((heard.parts_alone()?, heard.end_alone()?))
     }
 }
 
-/// The parts that come with an end, as a chunk without it.
-fn leftover(heard: &Heard<'_>) -> Option<String> {
-    let says = heard.parts.iter().any(|part| !is_empty_text(part));
-    heard.without_end().filter(|_| says)
+/// What still goes down of a held chunk when another leg follows.
+fn leftover(chunk: &str) -> Option<String> {
+    Heard::read(chunk.as_bytes()).ok()?.leftover()
 }

@@ -186,6 +186,18 @@ fn later_legs_are_rewritten_where_they_must_be() {
 }
 
 #[test]
+fn sources_of_a_text_go_down_once() {
+    let mut sourced = end(json!({"text": "One."}), 2);
+    sourced["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["ferry"]});
+    let (first, second) = (frames(&[sourced]), frames(&[end(json!({"text": "Two."}), 3)]));
+    for legs in [vec![first.as_bytes()], vec![first.as_bytes(), second.as_bytes()]] {
+        let joined = join(&Gemini, AnswerForm::Sse, &legs).unwrap().text;
+        assert_eq!(joined.matches("groundingMetadata").count(), 1, "{joined}");
+        legal(AnswerForm::Sse, &joined);
+    }
+}
+
+#[test]
 fn a_later_leg_out_of_order_is_refused() {
     let text = || json!({"text": "x"});
     let mut twice = part(text());
