@@ -1,7 +1,7 @@
 //! Streams of several legs, joined to one: the parts follow one another under the first leg's id, and there is one end.
 //!
 //! The precedent is the SDK's own continuation, which strings the chunks of several answers together.
-use super::framing::Framing;
+use super::framing::{Framing, SILENCE};
 use super::heard::{Heard, answers, is_empty_text, separated, shows_text};
 use super::said::Said;
 use super::tokens::Tokens;
@@ -177,7 +177,7 @@ impl StreamJoiner {
     /// What goes down now.
     fn later(&mut self, piece: &Piece<'_>) -> Result<Vec<Bytes>, JoinError> {
         let Some(data) = piece.data else {
-            return Ok(if self.run.ended { vec![] } else { vec![self.framing.silence(&piece.raw)] });
+            return Ok(if self.run.ended { vec![] } else { vec![SILENCE] });
         };
         let heard = Heard::read(data)?;
         self.run.hear(&heard)?;
@@ -186,8 +186,7 @@ impl StreamJoiner {
             return Ok(match (heard.has_candidate(), &self.framing) {
                 (true, _) => self.speak(&data),
                 (false, Framing::Events) => vec![self.framing.frame(&data)],
-                // A chunk that says nothing keeps the connection alive, as white space does.
-                (false, Framing::Array(_)) => vec![self.framing.silence(&piece.raw)],
+                (false, Framing::Array(_)) => vec![SILENCE],
             });
         }
         self.keep_end(data, heard.finish.is_some())
