@@ -1,5 +1,7 @@
 //! What is kept back at the end of a leg.
+use super::Piece;
 use bytes::Bytes;
+use memchr::memmem;
 
 /// Most that is kept back behind the first terminal piece, in bytes. Providers send one or two small pieces there.
 const MAX_BEHIND: usize = 1 << 20;
@@ -34,6 +36,13 @@ impl Held {
     pub(super) fn release(&mut self, out: &mut Vec<Bytes>) {
         out.append(&mut self.pieces);
     }
+}
+
+/// What stands before and behind the data in a piece; `None` where the data is not one run of its bytes.
+pub(super) fn around<'p>(piece: &'p Piece<'_>) -> Option<(&'p [u8], &'p [u8])> {
+    let data = piece.data.filter(|data| !data.is_empty())?;
+    let at = memmem::find(&piece.raw, data)?;
+    Some((piece.raw.get(..at)?, piece.raw.get(at + data.len()..)?))
 }
 
 #[cfg(test)]

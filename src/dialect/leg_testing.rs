@@ -56,7 +56,7 @@ fn event(frame: &str) -> Owned {
 fn elements(text: &str) -> Vec<Owned> {
     let (mut pieces, mut from) = (vec![], 0);
     for span in raw::array(text).unwrap_or_default() {
-        let data = Some(text[span.start..span.end].as_bytes().to_vec());
+        let data = Some(text.as_bytes()[span.start..span.end].to_vec());
         pieces.push(Owned { raw: text[from..span.end].to_owned().into(), event: None, data });
         from = span.end;
     }

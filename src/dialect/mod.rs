@@ -1,5 +1,6 @@
 //! The four wire formats. Each is one folder: view (reading a request), lower (placements to splices), reader (an answer,
-//! streamed or not), writer (a whole answer and errors made by the gateway). Pure: no IO, no tasks.
+//! streamed or not), writer (a whole answer and errors made by the gateway), joiner and legs (several answers that the
+//! client knows as one: on their way down, and in the histories that go up). Pure: no IO, no tasks.
 //!
 //! A new dialect is one new folder, one variant of [`DialectId`] and one arm of [`of`].
 
@@ -7,6 +8,7 @@ pub mod anthropic;
 mod blocks;
 mod body_joiner;
 pub mod chat;
+mod frame;
 pub mod gemini;
 mod held;
 mod history;
@@ -18,7 +20,6 @@ mod object;
 mod openai;
 mod path;
 mod plan;
-mod refit;
 pub mod responses;
 mod rewrite;
 mod split;

@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn the_border_is_found_whatever_the_white_space_and_the_cuts() {
-        let cases: [(&[&str], &[&str], Option<&[&str]>); 9] = [
+        type Case = (&'static [&'static str], &'static [&'static str], Option<&'static [&'static str]>);
+        let cases: [Case; 9] = [
             (&["One."], &["One.", "Two."], Some(&[r#""Two.""#])),
             (&["One."], &["One.\n\nTwo."], Some(&[r#""Two.""#])),
             (&["One. ", " Two."], &["One. Two. Three."], Some(&[r#""Three.""#])),

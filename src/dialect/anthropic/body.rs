@@ -5,6 +5,7 @@ use crate::dialect::JoinError;
 use crate::dialect::body_joiner::Bodies;
 use crate::dialect::object::{Object, slice};
 use crate::dialect::rewrite::Rewrite;
+use crate::dialect::upstream_error::error_body;
 use crate::json::{ScanError, raw};
 
 /// Messages that came without a stream.
@@ -15,6 +16,7 @@ impl Bodies for Messages {
         let message = Object::parse(body).map_err(|error| JoinError::Unreadable(error.to_string()))?;
         match message.string("type").as_deref() {
             Some("message") => Ok(()),
+            Some("error") => Err(JoinError::Failed(error_body(body.as_bytes()))),
             kind => Err(JoinError::OutOfOrder(kind.unwrap_or("a body without a type").to_owned())),
         }
     }

@@ -19,7 +19,7 @@ impl<'a> JoinedEvent<'a> {
     ///
     /// # Errors
     /// [`JoinError::Unreadable`] when it is no object, has a key twice, or is called otherwise than its type says: the
-    /// SDKs go by the name, other readers by the type. So must a type be that no name could be.
+    /// SDKs go by the name, other readers by the type. Nor may a type have several lines: it becomes a name.
     pub(super) fn read(piece: &Piece<'_>, data: &'a [u8]) -> Result<Self, JoinError> {
         let raw = std::str::from_utf8(data).map_err(|error| JoinError::Unreadable(error.to_string()))?.trim();
         let object = Object::parse(raw).map_err(|error| JoinError::Unreadable(error.to_string()))?;

@@ -4,9 +4,10 @@
 use super::event::JoinedEvent;
 use super::said::Said;
 use super::tokens::Tokens;
-use crate::dialect::held::Held;
-use crate::dialect::refit;
+use crate::dialect::frame;
+use crate::dialect::held::{Held, around};
 use crate::dialect::rewrite::Rewrite;
+use crate::dialect::upstream_error::error_text;
 use crate::dialect::{JoinError, Joiner, Piece};
 use bytes::Bytes;
 
@@ -164,9 +165,9 @@ impl StreamJoiner {
 
 /// The piece with other data; what else stands in its frame stays, unless the frame has no name.
 fn framed(piece: &Piece<'_>, is_named: bool, kind: &str, data: &str) -> Bytes {
-    match refit::around(piece).filter(|_| is_named) {
+    match around(piece).filter(|_| is_named) {
         Some((before, behind)) => [before, data.as_bytes(), behind].concat().into(),
-        None => refit::event(Some(kind), data),
+        None => frame::event(Some(kind), data),
     }
 }
 
@@ -187,10 +188,13 @@ impl Run {
             "message_delta" if event.is_final_delta() => has_begun && self.open.is_none(),
             "message_delta" => self.started && !self.over,
             "message_stop" => self.ended && !std::mem::replace(&mut self.over, true),
-            "error" => false,
             // Pings, and what comes next.
             _ => true,
         };
+        if event.kind == "error" {
+            let error = event.get("error").unwrap_or(event.raw);
+            return Err(JoinError::Failed(error_text(error)));
+        }
         if !legal {
             return Err(event.out_of_order());
         }

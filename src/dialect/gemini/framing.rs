@@ -1,7 +1,12 @@
 //! How chunks stand in a stream: as events, or as elements of an array.
 use crate::dialect::Piece;
-use crate::dialect::refit::{around, event};
+use crate::dialect::frame::event;
+use crate::dialect::held::around;
 use bytes::Bytes;
+
+/// What stands for a piece of a later leg that says nothing, so that the client hears that the stream lives: every reader
+/// takes a blank line, and white space between elements. Comments and brackets would not do.
+pub(super) const SILENCE: Bytes = Bytes::from_static(b"\n");
 
 /// The form, and how far it has come.
 #[derive(Debug)]
@@ -47,14 +52,6 @@ impl Framing {
                 ([before, first.as_bytes()].concat().into(), [b",\n", second.as_bytes(), behind].concat().into())
             }
         })
-    }
-
-    /// What says nothing in a later leg: white space passes, an array's own brackets and commas do not.
-    pub(super) fn silence(&self, raw: &Bytes) -> Bytes {
-        match self {
-            Self::Events => raw.clone(),
-            Self::Array(_) => Bytes::from_static(b"\n"),
-        }
     }
 
     /// What closes a joined stream.

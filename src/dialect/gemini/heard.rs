@@ -2,10 +2,14 @@
 use crate::dialect::JoinError;
 use crate::dialect::object::{Object, slice};
 use crate::dialect::rewrite::Rewrite;
+use crate::dialect::upstream_error::error_text;
 use crate::json::raw;
 
 /// What the terminal chunk says once its parts have gone down: the end as servers write it behind a text.
 const NO_PARTS: &str = r#"[{"text":""}]"#;
+
+/// Members of a candidate that say where its text comes from.
+const SOURCES: [&str; 3] = ["groundingMetadata", "citationMetadata", "urlContextMetadata"];
 
 /// A chunk, or a whole response, of one candidate.
 #[derive(Debug)]
@@ -24,13 +28,13 @@ impl<'a> Heard<'a> {
     /// Reads a chunk.
     ///
     /// # Errors
-    /// [`JoinError::Unreadable`] when it is no object or has a key twice, [`JoinError::OutOfOrder`] for an error, and for a
-    /// second candidate.
+    /// [`JoinError::Unreadable`] when it is no object or has a key twice, [`JoinError::Failed`] for an error,
+    /// [`JoinError::OutOfOrder`] for a second candidate.
     pub(super) fn read(data: &'a [u8]) -> Result<Self, JoinError> {
         let raw = std::str::from_utf8(data).map_err(|error| JoinError::Unreadable(error.to_string()))?.trim();
         let object = parse(raw)?;
-        if object.get("error").is_some() {
-            return Err(JoinError::OutOfOrder("an error".to_owned()));
+        if let Some(error) = object.get("error") {
+            return Err(JoinError::Failed(error_text(error)));
         }
         let mut heard = Self { raw, object, candidate: None, parts: vec![], finish: None };
         let candidates = elements(heard.object.get("candidates"));
@@ -66,9 +70,21 @@ impl<'a> Heard<'a> {
     }
 
     /// The chunk without the answer's end: its parts alone, and where they belong.
-    pub(super) fn without_end(&self) -> Option<String> {
+    pub(super) fn parts_alone(&self) -> Option<String> {
+        self.without_end(|key| matches!(key, "content" | "index"))
+    }
+
+    /// What still goes down of a chunk whose end does not, if it says anything: parts, and what backs up the text.
+    pub(super) fn leftover(&self) -> Option<String> {
+        let backs_up = SOURCES.iter().any(|key| self.candidate.and_then(|raw| raw::get(raw, key)).is_some());
+        let says = backs_up || self.parts.iter().any(|part| !is_empty_text(part));
+        self.without_end(|key| !matches!(key, "finishReason" | "finishMessage")).filter(|_| says)
+    }
+
+    /// The chunk without token counts, which would be no total, and with these members of its candidate.
+    fn without_end(&self, stays: impl Fn(&str) -> bool) -> Option<String> {
         let mut candidate = Rewrite::of(self.candidate?).ok()?;
-        candidate.retain(|key| matches!(key, "content" | "index"));
+        candidate.retain(stays);
         let mut chunk = Rewrite::of(self.raw).ok()?;
         chunk.retain(|key| key != "usageMetadata");
         chunk.set("candidates", format!("[{}]", candidate.finish()));

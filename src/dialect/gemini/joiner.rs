@@ -1,7 +1,7 @@
 //! Streams of several legs, joined to one: the parts follow one another under the first leg's id, and there is one end.
 //!
 //! The precedent is the SDK's own continuation, which strings the chunks of several answers together.
-use super::framing::Framing;
+use super::framing::{Framing, SILENCE};
 use super::heard::{Heard, answers, is_empty_text, separated, shows_text};
 use super::said::Said;
 use super::tokens::Tokens;
@@ -139,13 +139,14 @@ impl StreamJoiner {
                 self.learn_names(&heard);
                 if self.run.hear(&heard).is_err() {
                     self.run.said.lose();
-                } else if let Some((now, end)) = self.run.halves(&heard)
-                    && let Some((now, end)) = self.framing.halves(piece, &now, &end)
+                } else if let Some((now_data, end_data)) = self.run.halves(&heard)
+                    && let Some((now, end)) = self.framing.halves(piece, &now_data, &end_data)
                 {
+                    self.run.end.leftover = leftover(&end_data);
                     self.pass(now, out);
                     held = end;
                 } else if heard.finish.is_some() {
-                    self.run.end.leftover = leftover(&heard);
+                    self.run.end.leftover = heard.leftover();
                 }
                 self.run.spoken |= heard.has_candidate();
             }
@@ -176,7 +177,7 @@ impl StreamJoiner {
     /// What goes down now.
     fn later(&mut self, piece: &Piece<'_>) -> Result<Vec<Bytes>, JoinError> {
         let Some(data) = piece.data else {
-            return Ok(if self.run.ended { vec![] } else { vec![self.framing.silence(&piece.raw)] });
+            return Ok(if self.run.ended { vec![] } else { vec![SILENCE] });
         };
         let heard = Heard::read(data)?;
         self.run.hear(&heard)?;
@@ -185,20 +186,22 @@ impl StreamJoiner {
             return Ok(match (heard.has_candidate(), &self.framing) {
                 (true, _) => self.speak(&data),
                 (false, Framing::Events) => vec![self.framing.frame(&data)],
-                // A chunk that says nothing keeps the connection alive, as white space does.
-                (false, Framing::Array(_)) => vec![self.framing.silence(&piece.raw)],
+                (false, Framing::Array(_)) => vec![SILENCE],
             });
         }
-        let heard = Heard::read(data.as_bytes())?;
-        let (now, end) = match self.run.halves(&heard) {
+        self.keep_end(data, heard.finish.is_some())
+    }
+
+    /// Keeps a chunk back, but for a text that comes with the end.
+    fn keep_end(&mut self, data: String, is_end: bool) -> Result<Vec<Bytes>, JoinError> {
+        let halves = self.run.halves(&Heard::read(data.as_bytes())?);
+        let (now, end) = match halves {
             Some((now, end)) => (self.speak(&now), end),
-            None => {
-                if heard.finish.is_some() {
-                    self.run.end.leftover = leftover(&heard);
-                }
-                (vec![], data.clone())
-            }
+            None => (vec![], data),
         };
+        if is_end {
+            self.run.end.leftover = leftover(&end);
+        }
         match self.run.end.held.push(end.into()) {
             true => Ok(now),
             false => Err(JoinError::OutOfOrder("so much behind the end".to_owned())),
@@ -256,12 +259,11 @@ impl Run {
         if !is_natural || !heard.parts.iter().any(|part| shows_text(part)) {
             return None;
         }
-        Some((heard.without_end()?, heard.end_alone()?))
+        Some((heard.parts_alone()?, heard.end_alone()?))
     }
 }
 
-/// The parts that come with an end, as a chunk without it.
-fn leftover(heard: &Heard<'_>) -> Option<String> {
-    let says = heard.parts.iter().any(|part| !is_empty_text(part));
-    heard.without_end().filter(|_| says)
+/// What still goes down of a held chunk when another leg follows.
+fn leftover(chunk: &str) -> Option<String> {
+    Heard::read(chunk.as_bytes()).ok()?.leftover()
 }

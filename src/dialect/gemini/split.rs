@@ -76,8 +76,10 @@ impl Cut {
         let from = match self.border.walk(text)? {
             Share::Theirs => return Some(None),
             Share::From(at) => at,
-            // The end of the last leg before, by itself: a signature behind the text that it belongs to.
-            Share::Kept if is_theirs && text == r#""""# => return Some(None),
+            // At the border: a signature of the legs by itself, or what is left of the distance between two texts.
+            Share::Kept if is_blank(text) && (is_theirs || (self.is_apart && signature(&object).is_none())) => {
+                return Some(None);
+            }
             Share::Kept => match self.behind_gap(text) {
                 Some(at) => at,
                 None => return kept(),
@@ -95,14 +97,17 @@ impl Cut {
 
     /// Where the first text behind the border begins, without the distance that the joiner put before it.
     fn behind_gap(&mut self, text: &str) -> Option<usize> {
-        let is_blank = raw::chars(text).all(|(_, c)| c.is_whitespace());
-        if is_blank || !std::mem::take(&mut self.is_apart) {
+        if is_blank(text) || !std::mem::take(&mut self.is_apart) {
             return None;
         }
         let mut chars = raw::chars(text);
         let is_gap = BETWEEN_TEXTS.chars().all(|gap| chars.next().is_some_and(|(_, c)| c == gap));
         chars.next().filter(|_| is_gap).map(|(at, _)| at)
     }
+}
+
+fn is_blank(quoted: &str) -> bool {
+    raw::chars(quoted).all(|(_, c)| c.is_whitespace())
 }
 
 /// Where a part has text of the answer.

@@ -149,7 +149,6 @@ fn a_later_leg_out_of_order_is_refused() {
         ("content behind the end", [vec![start(1), end(1)[0].clone()], text(0, "x")].concat()),
         ("two ends", vec![start(1), end(1)[0].clone(), end(1)[0].clone()]),
         ("a stop without a reason", vec![start(1), end(1)[1].clone()]),
-        ("an error", vec![start(1), json!({"type": "error", "error": {"type": "overloaded_error"}})]),
     ];
     for (case, events) in cases {
         let joined = join(&Anthropic, AnswerForm::Sse, &[said("a", 1, 1).as_bytes(), frames(&events).as_bytes()]);

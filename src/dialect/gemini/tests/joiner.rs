@@ -186,6 +186,18 @@ fn later_legs_are_rewritten_where_they_must_be() {
 }
 
 #[test]
+fn sources_of_a_text_go_down_once() {
+    let mut sourced = end(json!({"text": "One."}), 2);
+    sourced["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["ferry"]});
+    let (first, second) = (frames(&[sourced]), frames(&[end(json!({"text": "Two."}), 3)]));
+    for legs in [vec![first.as_bytes()], vec![first.as_bytes(), second.as_bytes()]] {
+        let joined = join(&Gemini, AnswerForm::Sse, &legs).unwrap().text;
+        assert_eq!(joined.matches("groundingMetadata").count(), 1, "{joined}");
+        legal(AnswerForm::Sse, &joined);
+    }
+}
+
+#[test]
 fn a_later_leg_out_of_order_is_refused() {
     let text = || json!({"text": "x"});
     let mut twice = part(text());
@@ -198,13 +210,15 @@ fn a_later_leg_out_of_order_is_refused() {
         ("two ends", vec![end(text(), 1), end(json!({"text": ""}), 1)]),
         ("two candidates", vec![twice]),
         ("another candidate", vec![other]),
-        ("an error", vec![json!({"error": {"code": 503}})]),
     ];
     let first = frames(&[end(text(), 1)]);
     for (case, chunks) in cases {
         let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), frames(&chunks).as_bytes()]);
         assert!(matches!(joined.err(), Some(JoinError::OutOfOrder(_))), "{case}");
     }
+    let error = frames(&[json!({"error": {"status": "UNAVAILABLE", "message": "Busy"}})]);
+    let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), error.as_bytes()]);
+    assert_eq!(joined.err(), Some(JoinError::Failed("UNAVAILABLE: Busy".to_owned())));
     for piece in ["data: {\"a\"\n\n", "data: []\n\n"] {
         let joined = join(&Gemini, AnswerForm::Sse, &[first.as_bytes(), piece.as_bytes()]);
         assert!(matches!(joined.err(), Some(JoinError::Unreadable(_))), "{piece}");

@@ -111,6 +111,19 @@ fn the_copy_loses_what_the_legs_said() {
 }
 
 #[test]
+fn a_copy_in_several_contents_is_one_answer() {
+    // The Python SDK's chat keeps a content per chunk.
+    let chunk = |text: &str| json!({"parts": [{"text": text}], "role": "model"}).to_string();
+    let copy = ["On", "e.", "", "\n\nTw", "o.", ""].map(chunk);
+    let mut whole: Vec<&str> = copy.iter().map(String::as_str).collect();
+    whole.insert(0, PROMPT);
+    whole.push(PROMPT);
+    let taken = split(PATH, &body(&whole), 1, &[told(&[ONE], "More.")]);
+    let rest = [chunk("Tw"), chunk("o."), chunk("")].join(",");
+    assert_eq!(taken, body(&[PROMPT, ONE, REPLY, &rest, PROMPT]));
+}
+
+#[test]
 fn other_places_on_the_same_request_are_kept() {
     let copy = r#"{"role":"model","parts":[{"text":"One.\n\nTwo."}]}"#;
     let rest = r#"{"role":"model","parts":[{"text":"Two."}]}"#;
