@@ -16,6 +16,7 @@ pub(super) struct Completion;
 
 const MESSAGE: &str = "/choices/0/message";
 const CONTENT: &str = "/choices/0/message/content";
+const CITATIONS: &str = "/choices/0/message/annotations";
 
 impl Bodies for Completion {
     fn answer(body: &str) -> Option<Vec<String>> {
@@ -44,13 +45,19 @@ impl Bodies for Completion {
     fn join(bodies: &[&str]) -> Option<String> {
         let (last, before) = bodies.split_last()?;
         let mut splice = Splice::new();
-        Identity::of(bodies.first()?).put(&mut splice, last);
+        let first = bodies.first()?;
+        Identity::of(first).put(&mut splice, last);
         let texts: Vec<String> = bodies.iter().map(|body| content(body)).collect::<Option<_>>()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
         if let Some(span) = raw::pointer(last, CONTENT)
             && !texts.is_empty()
         {
             splice.replace(span, raw::quote(&texts.join(BLANK_LINE)));
+        }
+        // They count the characters of their own leg, so that only the first leg's are right.
+        if let Some(span) = raw::pointer(last, CITATIONS) {
+            let first = raw::pointer(first, CITATIONS).and_then(|span| first.get(span.start..span.end));
+            splice.replace(span, first.unwrap_or("[]").to_owned());
         }
         if let Some(own) = usage(last) {
             let before: Vec<String> = before.iter().filter_map(|body| usage(body)).map(str::to_owned).collect();

@@ -46,43 +46,52 @@ pub(super) fn apart<'a>(copy: impl Iterator<Item = &'a str>, legs: &[Leg]) -> Re
     let calls: HashSet<&str> = answers.iter().flat_map(|answer| &answer.calls).map(|call| call.id.as_ref()).collect();
     let mut apart: Vec<String> = legs.iter().flat_map(messages_of).collect();
     for message in copy {
-        match rest(message, &mut border, &calls)? {
-            Some(rest) => apart.extend(rest),
-            None => return Ok(None),
+        if !add_rest(&mut apart, message, &mut border, &calls)? {
+            return Ok(None);
         }
     }
     Ok(border.is_reached().then(|| apart.join(",")))
 }
 
-/// What is left of one message of the copy, if anything; `None` if its text is not the legs'.
-fn rest(message: &str, border: &mut Border, known: &HashSet<&str>) -> Result<Option<Option<String>>, ScanError> {
+/// Adds what is left of one message of the copy; false if its text is not the legs'. `known` are the ids of their calls.
+fn add_rest(
+    apart: &mut Vec<String>,
+    message: &str,
+    border: &mut Border,
+    known: &HashSet<&str>,
+) -> Result<bool, ScanError> {
     let element = element::read(message)?;
-    let object = Object::parse(message)?;
     let mut splice = Splice::new();
-    let Some(left) = copy::cut(&mut splice, message, &element, border) else { return Ok(None) };
+    let Some(left) = copy::cut(&mut splice, message, &element, border) else { return Ok(false) };
     let is_known = |index: usize| element.calls.get(index).is_some_and(|call| known.contains(call.id.as_ref()));
-    let own_calls = (0..element.calls.len()).any(|index| !is_known(index));
-    let own_text = left == Left::Some && (element.texts.iter().any(|text| !text.value().is_empty()));
-    let attached = object.get("audio").is_some() || !element.attachments.is_empty();
-    let taken = left == Left::Nothing || (!element.calls.is_empty() && !own_calls);
-    if taken && !own_calls && !own_text && !attached {
-        return Ok(Some(None));
+    let theirs = (0..element.calls.len()).filter(|index| is_known(*index)).count();
+    let own_calls = theirs < element.calls.len();
+    if (left == Left::Nothing || theirs > 0) && !own_calls && !has_own_words(message, &element, left)? {
+        return Ok(true);
     }
-    if left == Left::Nothing
-        && let Some(content) = element.body
-    {
+    if let Some(content) = element.body.filter(|_| left == Left::Nothing) {
         splice.replace(content, "null");
     }
-    if let Some(calls) = object.value_span("tool_calls") {
-        if own_calls {
+    match Object::parse(message)?.value_span("tool_calls") {
+        Some(calls) if own_calls => {
             let list = raw::array(slice(message, calls)).unwrap_or_default();
             let list: Vec<Span> = list.into_iter().map(|call| call.offset(calls.start)).collect();
             blocks::remove(&mut splice, &list, is_known);
-        } else if (0..element.calls.len()).any(is_known) {
-            without(&mut splice, message, "tool_calls")?;
         }
+        Some(_) if theirs > 0 => without(&mut splice, message, "tool_calls")?,
+        _ => {}
     }
-    Ok(edited(message, splice).ok().map(Some))
+    let rest = edited(message, splice).ok();
+    let found = rest.is_some();
+    apart.extend(rest);
+    Ok(found)
+}
+
+/// Whether the message says something besides calls, when this is `left` of its content.
+fn has_own_words(message: &str, element: &Element<'_>, left: Left) -> Result<bool, ScanError> {
+    let text = left == Left::Some && element.texts.iter().any(|text| !text.value().is_empty());
+    let other = element.refused || !element.attachments.is_empty();
+    Ok(text || other || Object::parse(message)?.get("audio").is_some())
 }
 
 /// Takes a member out: an empty list of calls is refused.

@@ -67,7 +67,7 @@ pub(super) fn renewed(
         splice.replace(span, usage::summed(last.get(), &past.usage, "completion"));
     }
     let Some(delta) = raw::pointer(text, "/choices/0/delta") else { return Ok(splice) };
-    role(&mut splice, text, delta);
+    leave_out(&mut splice, text, delta);
     if past.text && !leg.said.has_text() {
         blank_line(&mut splice, text)?;
     }
@@ -77,12 +77,18 @@ pub(super) fn renewed(
     Ok(splice)
 }
 
-/// The message has its role already; SDKs would add the second to the first, letter by letter.
-fn role(splice: &mut Splice, text: &str, delta: Span) {
+/// Members of a later leg's delta that are wrong in the message: it has its role already, and citations count the
+/// characters of their own leg. SDKs would add the second role to the first, letter by letter, and fail at a second list
+/// of citations.
+const LEFT_OUT: [&str; 2] = ["role", "annotations"];
+
+fn leave_out(splice: &mut Splice, text: &str, delta: Span) {
     let Some(fields) = text.get(delta.start..delta.end).and_then(|delta| raw::object(delta).ok()) else { return };
     let members: Vec<Span> =
         fields.iter().map(|f| Span::new(f.key_span.start, f.value.end).offset(delta.start)).collect();
-    blocks::remove(splice, &members, |index| fields.get(index).is_some_and(|field| field.key == "role"));
+    blocks::remove(splice, &members, |index| {
+        fields.get(index).is_some_and(|field| LEFT_OUT.contains(&field.key.as_ref()))
+    });
 }
 
 fn blank_line(splice: &mut Splice, text: &str) -> Result<(), JoinError> {

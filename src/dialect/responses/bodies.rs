@@ -1,5 +1,6 @@
 //! Joins answers that are no streams: see `Joiner`.
 use super::event::Snapshot;
+use super::items::{alias, id};
 use super::splice::{self, Identity};
 use crate::dialect::JoinError;
 use crate::dialect::body_joiner::Bodies;
@@ -8,6 +9,7 @@ use crate::dialect::openai::frame::edited;
 use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::raw;
 use serde_json::value::RawValue;
+use std::collections::HashSet;
 
 /// What is made of a `response`.
 #[derive(Debug)]
@@ -36,7 +38,12 @@ impl Bodies for Whole {
         let read: Vec<Snapshot<'_>> = bodies.iter().map(|body| read(body).ok()).collect::<Option<_>>()?;
         let mut identity = Identity::default();
         identity.learn(read.first()?);
-        let all: Vec<String> = read.iter().flat_map(items).collect();
+        let mut taken = HashSet::new();
+        let named = |item: String| {
+            let alias = alias(&id(&item), &mut taken);
+            splice::with_id(&item, alias.as_deref()).unwrap_or(item)
+        };
+        let all: Vec<String> = read.iter().flat_map(items).map(named).collect();
         let costs: Vec<String> = read.iter().filter_map(|body| Some(body.usage?.get().to_owned())).collect();
         edited(last, splice::whole(last, "", &identity, &all, &costs)).ok()
     }

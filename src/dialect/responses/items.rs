@@ -9,6 +9,9 @@ use std::collections::HashSet;
 /// What an item costs of the budget besides its text.
 const ITEM_COST: usize = 256;
 
+/// How many names are tried for an item. Honest ones are free at once; an upstream must not make it a search.
+const NAMES: usize = 8;
+
 /// The items, in the order in which they were added.
 #[derive(Debug, Default)]
 pub(super) struct Items {
@@ -87,17 +90,11 @@ impl Items {
         left.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept".to_owned()))
     }
 
-    /// Gives the item that was added last another id if its own is among `taken`, or puts its own there. Servers that
-    /// count their ids begin each response with the same one, and an SDK looks items up by id.
+    /// Gives the item that was added last another id if its own is among `taken`.
     pub(super) fn name_last(&mut self, taken: &mut HashSet<String>) {
-        let Some(item) = self.list.last_mut().filter(|item| !item.id.is_empty()) else { return };
-        let mut name = item.id.clone();
-        let mut number = 2_u64;
-        while !taken.insert(name.clone()) {
-            name = format!("{}_{number}", item.id);
-            number += 1;
+        if let Some(item) = self.list.last_mut() {
+            item.alias = alias(&item.id, taken);
         }
-        item.alias = (name != item.id).then_some(name);
     }
 
     /// The id that the client knows the item by, where it is another than its own.
@@ -134,4 +131,14 @@ fn is_of_a_part(kind: &str) -> bool {
 /// An item's id; empty if it has none.
 pub(super) fn id(item: &str) -> String {
     raw::get_str(item, "id").unwrap_or_default().into_owned()
+}
+
+/// Another id for an item whose own is among `taken`; else none, and its own is put there. Servers that count their ids begin
+/// each response with the same one, and clients look items up by id.
+pub(super) fn alias(id: &str, taken: &mut HashSet<String>) -> Option<String> {
+    if id.is_empty() || taken.insert(id.to_owned()) {
+        return None;
+    }
+    let others = taken.len();
+    (1..=NAMES).map(|number| format!("{id}_{}", others + number)).find(|name| taken.insert(name.clone()))
 }

@@ -184,6 +184,17 @@ fn text_beside_the_finish_does_not_wait() {
 }
 
 #[test]
+fn citations_of_later_legs_are_left_out() {
+    let cite = |id: &str| chunk(id, r#"{"annotations":[{"start_index":0}],"content":"x"}"#, "null");
+    let joined = CHAT.join(&[answer("a", &cite("a"), r#""stop""#), answer("b", &cite("b"), r#""stop""#)]).stream();
+    assert_eq!(joined.matches("annotations").count(), 1);
+    let body = |text: &str, citations: &str| {
+        format!(r#"{{"choices":[{{"message":{{"content":"{text}","annotations":{citations}}}}}]}}"#)
+    };
+    assert_eq!(CHAT.join_bodies(&[&body("a", "[1]"), &body("b", "[2]")]).0, body(r"a\n\nb", "[1]"));
+}
+
+#[test]
 fn a_leg_that_comes_to_nothing_leaves_the_end_of_the_one_before() {
     let first = answer("a", &text_chunk("a", "One."), r#""stop""#);
     let start = chunk("b", r#"{"role":"assistant","content":""}"#, "null") + ": ping\n\n";

@@ -54,6 +54,10 @@ fn a_joined_answer_is_taken_apart_whatever_the_client_made_of_it() {
             ],
         ),
         (&[r#"{"role":"assistant","content":"One. Tw\"o."}"#], &[]),
+        (
+            &[r#"{"role":"assistant","content":"One. Tw\"o.","refusal":"no"}"#],
+            &[r#"{"role":"assistant","content":null,"refusal":"no"}"#],
+        ),
         (&[r#"{"role":"assistant","content":[{"type":"text","text":"One.Tw\"o."}]}"#], &[]),
         (
             &[r#"{"role":"assistant","content":"One.\n\nTw\"o.","tool_calls":[CALL]}"#],

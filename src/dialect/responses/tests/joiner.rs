@@ -313,6 +313,9 @@ fn bodies_are_joined() {
         body("a", &format!("{one},{two}"), r#"{"input_tokens":10,"output_tokens":22,"total_tokens":32}"#)
     );
     assert_eq!(answers, [Some(vec![one.to_owned()]), Some(vec![two.to_owned()])]);
+    // An id that stands twice.
+    let joined = RESPONSES.join_bodies(&[&second, &second]).0;
+    assert!(joined.contains(r#"[{"type":"message","id":"m"},{"type":"message","id":"m_2"}]"#), "{joined}");
     let odd = r#"{"error":{"message":"x"},"status":"failed"}"#;
     assert_eq!(RESPONSES.join_bodies(&[odd]), (odd.to_owned(), vec![None]));
 }
