@@ -1,5 +1,5 @@
 //! One server-sent event, written anew after edits of what it says.
-use crate::dialect::refit::around;
+use crate::dialect::held::around;
 use crate::dialect::{JoinError, Piece};
 use crate::json::Splice;
 use bytes::Bytes;
