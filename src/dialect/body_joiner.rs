@@ -73,6 +73,11 @@ impl<B: Bodies> Joiner for BodyJoiner<B> {
         self.behind.clear();
     }
 
+    fn lose(&mut self) {
+        self.body = None;
+        self.behind.clear();
+    }
+
     fn end(&mut self, out: &mut Vec<Bytes>) {
         let bodies: Vec<Bytes> = self.before.drain(..).chain(self.body.take()).collect();
         let joined = if bodies.len() > 1 { joined::<B>(&bodies) } else { None };

@@ -212,6 +212,7 @@ impl<D: Director> LegsBody<D> {
 
     fn lost(&mut self, cut: Cut, why: &str) {
         let spoken = self.joiner.has_spoken();
+        self.joiner.lose();
         self.director.lost(why, spoken);
         if !spoken {
             self.end();

@@ -79,6 +79,10 @@ impl Joiner for StreamJoiner {
         self.end_before = run.held;
     }
 
+    fn lose(&mut self) {
+        self.run.lost = true;
+    }
+
     fn end(&mut self, out: &mut Vec<Bytes>) {
         let is_told = self.run.over || (self.run.ended && self.run.spoken);
         if !self.is_later || (is_told && !self.run.lost) {

@@ -251,6 +251,10 @@ impl Joiner for Stream {
         self.past.any = true;
     }
 
+    fn lose(&mut self) {
+        self.leg.lost = true;
+    }
+
     fn end(&mut self, out: &mut Vec<Bytes>) {
         if self.leg.is_ended() || !self.past.any {
             self.held.release(out);

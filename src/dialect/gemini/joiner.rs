@@ -106,6 +106,10 @@ impl Joiner for StreamJoiner {
         self.separates |= run.has_text;
     }
 
+    fn lose(&mut self) {
+        self.run.lost = true;
+    }
+
     fn end(&mut self, out: &mut Vec<Bytes>) {
         let mut end = if !self.is_later {
             std::mem::take(&mut self.run.end)

@@ -219,7 +219,8 @@ impl Joiner for Stream {
     }
 
     fn next_leg(&mut self) {
-        let leg = std::mem::take(&mut self.leg);
+        let next = Leg { items: self.leg.items.next(), ..Leg::default() };
+        let leg = std::mem::replace(&mut self.leg, next);
         self.past.any = true;
         let Some(mut end) = leg.end.filter(|_| !leg.lost) else { return };
         self.past.ended += 1;
@@ -230,6 +231,10 @@ impl Joiner for Stream {
         }
         self.past.usage.extend(end.usage.take());
         self.past.end = Some(end);
+    }
+
+    fn lose(&mut self) {
+        self.leg.lost = true;
     }
 
     fn end(&mut self, out: &mut Vec<Bytes>) {
