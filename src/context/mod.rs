@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod budget;
 pub mod digest;
+pub mod edit;
 pub mod leg;
 pub mod place;
 pub mod placement;
@@ -14,6 +15,7 @@ pub mod wrap;
 
 pub use answer::{Answer, Call, Finish, Usage};
 pub use digest::Digest;
+pub use edit::Edit;
 pub use leg::{Leg, LegReply, LegResult};
 pub use place::Place;
 pub use view::{AnswerForm, Delta, Item, ItemFacts, Operation, RequestView, Role, Step};

@@ -8,6 +8,7 @@ pub mod anthropic;
 mod blocks;
 mod body_joiner;
 pub mod chat;
+mod edit;
 mod frame;
 pub mod gemini;
 mod held;
@@ -28,10 +29,11 @@ mod testing;
 mod transcript;
 mod upstream_error;
 
+pub use edit::EditError;
 pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
 
-use crate::context::{Answer, AnswerForm, Call, ItemFacts, Leg, Operation, Place, RequestView};
+use crate::context::{Answer, AnswerForm, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, ScanError, Splice};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -211,6 +213,17 @@ pub trait Dialect: Send + Sync + 'static {
     /// # Errors
     /// [`LowerError`] for the first placement that has no place; nothing is then lowered.
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError>;
+
+    /// What one edit changes of the body; the result is legal for the dialect. An edit that finds nothing to change (a tool
+    /// that is not there to be removed) changes nothing. Edits of the model's name and of headers are the gateway's.
+    ///
+    /// # Errors
+    /// [`EditError`]: nothing of it is made then.
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError>;
+
+    /// The names of the tools that the answer to this body may call, in all carriers that the dialect has; `None` where
+    /// there may be others that the body does not show (cached content, stored prompts, tools of the provider).
+    fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>>;
 
     /// The request of the next leg: `doc`, the body of the leg before as it was sent, with that leg's answer and reply
     /// behind it, in places that are legal for the dialect. Where the provider holds the answer, only the reply goes up,

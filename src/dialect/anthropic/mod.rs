@@ -21,11 +21,11 @@ mod writer;
 use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
-    AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply, ViewError,
-    WireError,
+    AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
+    ViewError, WireError,
 };
 use crate::context::answer::call_key as answer_call_key;
-use crate::context::{AnswerForm, Call, Leg, Operation, Place, RequestView};
+use crate::context::{AnswerForm, Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 
@@ -49,6 +49,14 @@ impl Dialect for Anthropic {
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
         lower::lower(doc, view, places)
+    }
+
+    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
+        todo!()
+    }
+
+    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
+        todo!()
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

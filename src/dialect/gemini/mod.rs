@@ -22,10 +22,10 @@ mod writer;
 use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
-    AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply, ViewError,
-    WireError,
+    AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
+    ViewError, WireError,
 };
-use crate::context::{AnswerForm, Call, Leg, Operation, Place, RequestView};
+use crate::context::{AnswerForm, Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 use framing::Framing;
@@ -66,6 +66,14 @@ impl Dialect for Gemini {
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
         lower::lower(doc, view, places)
+    }
+
+    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
+        todo!()
+    }
+
+    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
+        todo!()
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

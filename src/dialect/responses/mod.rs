@@ -18,10 +18,10 @@ mod writer;
 use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
-    AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
-    ViewError, WireError,
+    AnswerForm, AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading,
+    Reply, ViewError, WireError,
 };
-use crate::context::{Call, Leg, Operation, Place, RequestView};
+use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 use std::ops::Range;
@@ -63,6 +63,14 @@ impl Dialect for Responses {
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
         lower::lower(doc, view, places)
+    }
+
+    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
+        todo!()
+    }
+
+    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
+        todo!()
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
