@@ -2,6 +2,7 @@
 use super::resolved::{Config, Hook, IdSource, Run, Secret, Store, Upstream};
 use super::units::{show_duration, show_size};
 use super::value::Include;
+use crate::context::Edit;
 use serde_json::{Map, Value, json};
 
 /// What stands for a secret.
@@ -115,6 +116,7 @@ fn hook(hook: &Hook) -> Value {
 fn run(run: &Run) -> Value {
     match run {
         Run::Text(text) => json!({"text": text}),
+        Run::Edits(edits) => json!({"edits": edits.iter().map(edit).collect::<Vec<_>>()}),
         Run::File(path) => json!({"file": path}),
         Run::Command { argv, cwd, env, env_pass } => json!({
             "command": argv,
@@ -127,6 +129,15 @@ fn run(run: &Run) -> Value {
             "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),
         }}),
     }
+}
+
+/// A header's value may be a key.
+fn edit(edit: &Edit) -> Value {
+    let mut shown = serde_json::to_value(edit).unwrap_or_default();
+    if let Edit::HeadersSet { .. } = edit {
+        shown["value"] = MASK.into();
+    }
+    shown
 }
 
 /// A query may hold a key.

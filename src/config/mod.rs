@@ -8,6 +8,7 @@
 
 mod collection;
 pub mod condition;
+mod edits;
 mod masked;
 mod node;
 mod problem;

@@ -1,9 +1,11 @@
 //! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
 //! at start. Field names follow CONTRACT section 2.
+use crate::context::Edit;
 use crate::dialect::DialectId;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything.
@@ -242,6 +244,8 @@ pub enum EventKind {
     SessionStart,
     /// `prompt.submit`
     PromptSubmit,
+    /// `model.context`
+    ModelContext,
     /// `session.stopping`
     SessionStopping,
     /// `session.stop`
@@ -254,9 +258,10 @@ pub enum EventKind {
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SessionStart,
         Self::PromptSubmit,
+        Self::ModelContext,
         Self::SessionStopping,
         Self::SessionStop,
         Self::SessionFail,
@@ -268,6 +273,7 @@ impl EventKind {
         match self {
             Self::SessionStart => "session.start",
             Self::PromptSubmit => "prompt.submit",
+            Self::ModelContext => "model.context",
             Self::SessionStopping => "session.stopping",
             Self::SessionStop => "session.stop",
             Self::SessionFail => "session.fail",
@@ -322,6 +328,8 @@ pub struct Hook {
 pub enum Run {
     /// A constant.
     Text(String),
+    /// Changes of the request.
+    Edits(Arc<[Edit]>),
     /// A file, read at every run.
     File(PathBuf),
     /// A process.

@@ -248,11 +248,8 @@ choice! {
 }
 
 /// Events that are agreed on but do not fire yet.
-const LATER_EVENTS: [(&str, &str); 3] = [
-    ("model.context", "edits of everything the model sees"),
-    ("tool.result", "hooks on tool results"),
-    ("tool.call", "hooks on tool calls"),
-];
+const LATER_EVENTS: [(&str, &str); 2] =
+    [("tool.result", "hooks on tool results"), ("tool.call", "hooks on tool calls")];
 
 impl Value for EventKind {
     const WRITE: &'static str = "an event such as session.start or prompt.submit";

@@ -1,6 +1,7 @@
 //! The configuration as it is written: every key, its default, and what it is for. No side effects: whether a hook's
 //! script exists is [`super::resolve`]'s question.
 use super::collection::OneOrMany;
+use super::edits;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
 use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
@@ -191,7 +192,7 @@ section! {
         include: Vec<Include> = "[]",
     }
 
-    /// What a hook does: exactly one of text, file, command and http.
+    /// What a hook does: exactly one of text, file, command, http and edits.
     struct Run {
         /// A constant text.
         text: Option<String> = "null",
@@ -207,9 +208,10 @@ section! {
         env_pass: Vec<String> = "[]",
         /// A URL that the event is posted to.
         http: Option<Post> = "null",
+        /// What is changed in every request, without code.
+        edits: Option<At<Vec<edits::Written>>> = "null",
     }
     later {
-        "edits": "rule hooks that edit requests",
         "claude_code": "hook scripts written for Claude Code",
         "worker": "hooks that stay running",
     }

@@ -1,11 +1,35 @@
 //! What hooks change of a request, in neutral words (CONTRACT section 4, Edits). Dialects lower these to splices of their
 //! native body; nothing else of it changes.
 use regex::Regex;
-use serde::{Deserialize, Deserializer, de::Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
 
+/// The operations' names.
+pub const OPERATIONS: [&str; 20] = [
+    "system.prepend",
+    "system.append",
+    "system.replace",
+    "messages.append",
+    "messages.redact",
+    "messages.remove",
+    "messages.replace",
+    "tools.remove",
+    "tools.keep",
+    "tools.describe",
+    "tools.replace",
+    "tools.add",
+    "tool_choice.set",
+    "params.set",
+    "params.clamp",
+    "params.remove",
+    "model.set",
+    "headers.set",
+    "headers.remove",
+    "native",
+];
+
 /// One change.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", deny_unknown_fields)]
 pub enum Edit {
     /// Text ahead of the client's instructions, but behind the blocks that the client needs first.
@@ -145,7 +169,7 @@ pub enum Edit {
 }
 
 /// A text that is not blank: no provider takes an empty one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Text(pub String);
 
 impl<'de> Deserialize<'de> for Text {
@@ -156,7 +180,7 @@ impl<'de> Deserialize<'de> for Text {
 }
 
 /// The only role in whose name text is added.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserRole {
     /// The user.
@@ -181,14 +205,34 @@ impl<'de> Deserialize<'de> for Pattern {
     }
 }
 
+impl Eq for Pattern {}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
+
 /// Names with `*` for any characters and `?` for one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Globs(Vec<Pattern>);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Globs(Vec<Glob>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Glob {
+    written: String,
+    pattern: Pattern,
+}
+
+impl Serialize for Globs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|glob| &glob.written))
+    }
+}
 
 impl Globs {
     /// Whether one of them is this name.
     pub fn matches(&self, name: &str) -> bool {
-        self.0.iter().any(|glob| glob.0.is_match(name))
+        self.0.iter().any(|glob| glob.pattern.0.is_match(name))
     }
 }
 
@@ -204,18 +248,21 @@ impl<'de> Deserialize<'de> for Globs {
             OneOrMany::One(glob) => vec![glob],
             OneOrMany::Many(globs) => globs,
         };
-        globs.iter().map(|glob| glob_pattern(glob).map_err(D::Error::custom)).collect::<Result<_, _>>().map(Self)
+        globs.into_iter().map(|glob| Glob::new(glob).map_err(D::Error::custom)).collect::<Result<_, _>>().map(Self)
     }
 }
 
-/// `s` lets the wildcards match line breaks: a name with one must not slip by.
-fn glob_pattern(glob: &str) -> Result<Pattern, regex::Error> {
-    let body = regex::escape(glob).replace(r"\*", ".*").replace(r"\?", ".");
-    Regex::new(&format!("(?s)^(?:{body})$")).map(Pattern)
+impl Glob {
+    /// `s` lets the wildcards match line breaks: a name with one must not slip by.
+    fn new(written: String) -> Result<Self, regex::Error> {
+        let body = regex::escape(&written).replace(r"\*", ".*").replace(r"\?", ".");
+        let pattern = Regex::new(&format!("(?s)^(?:{body})$")).map(Pattern)?;
+        Ok(Self { written, pattern })
+    }
 }
 
 /// Which messages; all that is said must hold.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, try_from = "RawSelector")]
 pub struct Selector {
     /// Who speaks.
@@ -246,7 +293,7 @@ impl TryFrom<RawSelector> for Selector {
 }
 
 /// Who speaks in a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageRole {
     /// Instructions in the history.
@@ -260,7 +307,7 @@ pub enum MessageRole {
 }
 
 /// A tool definition in neutral words.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// Its name.
@@ -278,8 +325,8 @@ fn any_object() -> Value {
 }
 
 /// What `tool_choice.set` says.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum ToolChoice {
     /// The model decides.
     Auto,
@@ -302,8 +349,19 @@ impl From<String> for ToolChoice {
     }
 }
 
+impl From<ToolChoice> for String {
+    fn from(choice: ToolChoice) -> Self {
+        match choice {
+            ToolChoice::Auto => "auto".to_owned(),
+            ToolChoice::None => "none".to_owned(),
+            ToolChoice::Required => "required".to_owned(),
+            ToolChoice::Named(name) => name,
+        }
+    }
+}
+
 /// A generation parameter that all dialects know in some spelling.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamName {
     /// Most tokens of the answer.
@@ -339,7 +397,7 @@ impl ParamName {
 }
 
 /// Values of generation parameters.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Params {
     /// [`ParamName::MaxTokens`]
@@ -365,8 +423,11 @@ pub struct Params {
     pub native: Map<String, Value>,
 }
 
+/// JSON has no number that differs from itself.
+impl Eq for Params {}
+
 /// For bodies of which dialect a native patch is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NativeDialect {
     /// Anthropic Messages.
@@ -380,7 +441,7 @@ pub enum NativeDialect {
 }
 
 /// One operation of a JSON Patch (RFC 6902, section 4).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 pub enum PatchStep {
     /// A further member or element.
@@ -461,6 +522,8 @@ mod tests {
         for edit in edits.as_array().unwrap() {
             assert!(read(edit.clone()).is_ok(), "{edit}: {:?}", read(edit.clone()));
         }
+        let named: Vec<&str> = edits.as_array().unwrap().iter().filter_map(|edit| edit["op"].as_str()).collect();
+        assert_eq!(named, OPERATIONS);
     }
 
     #[test]

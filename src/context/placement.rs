@@ -79,6 +79,18 @@ pub struct Scene {
 }
 
 impl Scene {
+    /// Nothing.
+    pub fn empty() -> Self {
+        Self {
+            edge: SystemEdge::End,
+            system: Vec::new(),
+            notes: Vec::new(),
+            omitted: Vec::new(),
+            splits: Vec::new(),
+            goes_on_behind: None,
+        }
+    }
+
     /// The places, in the order of the request; notes on one item are joined into one place, notes on an omitted item go
     /// with it.
     pub fn places(self) -> Vec<Place> {

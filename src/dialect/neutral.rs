@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 /// A request as a hook reads it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct NeutralRequest {
+    /// `turn`, `side`, `compaction`, `count` or `batch`; set by whoever knows, empty where nobody does.
+    pub kind: &'static str,
     /// Instruction blocks.
     pub system: Vec<String>,
     /// The history.

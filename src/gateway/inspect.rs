@@ -38,6 +38,8 @@ pub struct Passage {
     pub again: Option<Kept>,
     /// The session's id, for the client.
     pub session: Option<String>,
+    /// The model, where the path names it and hooks name another.
+    pub model: Option<String>,
 }
 
 /// A body that is kept while its answer comes.
@@ -50,7 +52,7 @@ pub struct Kept {
 
 impl Passage {
     fn relayed(body: RequestBody) -> Self {
-        Self { body, follow: None, again: None, session: None }
+        Self { body, follow: None, again: None, session: None, model: None }
     }
 }
 
@@ -76,11 +78,18 @@ pub(super) async fn inspect(
     let whole = |rope: Rope| RequestBody::rope(rope).holding(share.clone());
     Ok(Inspected::Up(match prepared {
         Prepared::Relay => Passage::relayed(whole(Rope::from(sent))),
-        Prepared::Changed { body, session } => {
-            headers.remove(CONTENT_ENCODING);
-            Passage { session, ..Passage::relayed(whole(body)) }
+        Prepared::Changed { body: changed, upward, session } => {
+            if changed.is_some() {
+                headers.remove(CONTENT_ENCODING);
+            }
+            let model = upward.model.clone();
+            upward.apply(headers);
+            let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
+            Passage { session, model, ..Passage::relayed(body) }
         }
-        Prepared::Send { body: changed, follow } => {
+        Prepared::Send { body: changed, upward, follow } => {
+            let model = upward.model.clone();
+            upward.apply(headers);
             if changed.is_some() {
                 headers.remove(CONTENT_ENCODING);
             }
@@ -90,12 +99,14 @@ pub(super) async fn inspect(
                 Kept { body: changed.clone().unwrap_or_else(|| Rope::from(plain)), share: share.clone() }
             });
             let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
-            Passage { body, follow: Some(follow), again, session }
+            Passage { body, follow: Some(follow), again, session, model }
         }
         Prepared::Reply { body, content_type, session } => {
             let mut response = Response::new(Body::from(body));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-            set_session(response.headers_mut(), &session);
+            if let Some(session) = session {
+                set_session(response.headers_mut(), &session);
+            }
             return Ok(Inspected::Answered(response));
         }
     }))

@@ -47,9 +47,10 @@ pub struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// The path with the model's name on the way up, where the path names it (Gemini) and the config has another name.
-    fn renamed(&self, line: PathAndQuery) -> Result<PathAndQuery, RouteError> {
+    fn renamed(&self, line: PathAndQuery, by_hooks: Option<&str>) -> Result<PathAndQuery, RouteError> {
         let model = self.endpoint.as_ref().filter(|e| e.dialect == DialectId::Gemini).and_then(|e| e.model.as_deref());
-        let Some(resolved) = model.map(|m| self.gateway.turns.resolved(m)).filter(|r| Some(*r) != model) else {
+        let resolved = by_hooks.or_else(|| model.map(|model| self.gateway.turns.resolved(model)));
+        let Some(resolved) = resolved.filter(|resolved| model.is_some_and(|model| model != *resolved)) else {
             return Ok(line);
         };
         let text = line.as_str();
@@ -143,13 +144,13 @@ async fn answer(
 
     let query = head.uri.query().map(str::to_owned);
     let exchange = Exchange { gateway, id, upstream, endpoint, query, path_ids };
-    let Passage { body, follow, again, session } = match inspect(&exchange, &mut head.headers, body).await? {
+    let Passage { body, follow, again, session, model } = match inspect(&exchange, &mut head.headers, body).await? {
         Inspected::Up(passage) => passage,
         Inspected::Answered(response) => return Ok(response),
     };
 
     let line = line_behind(&head, session_prefix + route.prefix)?;
-    let mut line = exchange.renamed(line)?;
+    let mut line = exchange.renamed(line, model.as_deref())?;
     let renamed = Renamed::find(&exchange, &line, &head.headers).await;
     if let Some(renamed) = &renamed {
         line = renamed.line(&line, &mut head.headers)?;

@@ -2,11 +2,13 @@
 use super::HookFailure;
 use super::contract::Outcome;
 use crate::config::EventKind;
+use crate::context::Edit;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Fields of the contract that later versions honour: known, so no typing error, but without effect.
-const LATER: [&str; 4] = ["edits", "tool", "propose", "send"];
+const LATER: [&str; 3] = ["tool", "propose", "send"];
 
 /// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
 const NAMED_FIELDS: usize = 8;
@@ -95,6 +97,7 @@ impl Reader {
                 "continue" => asks = self.flag("continue", value)?,
                 "message" => message = self.message(value)?,
                 "veto" => self.parsed.outcome.veto = self.flag("veto", value)?.unwrap_or_default(),
+                "edits" => self.edits(value)?,
                 later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
                 _ => unknown.push(field.as_str()),
             }
@@ -123,7 +126,9 @@ impl Reader {
             value.as_bool().ok_or(HookFailure::WrongType { field: "clear_context", expected: "true or false" })?;
         match self.kind {
             // A prompt's context is ephemeral; it has no slot that could be emptied. An end that is not decided has no say.
-            EventKind::PromptSubmit | EventKind::SessionStopping if clear => self.ignored("clear_context"),
+            EventKind::PromptSubmit | EventKind::ModelContext | EventKind::SessionStopping if clear => {
+                self.ignored("clear_context")
+            }
             _ => self.parsed.outcome.clear_context = clear,
         }
         Ok(())
@@ -131,7 +136,7 @@ impl Reader {
 
     fn block(&mut self, value: &Value) -> Result<(), HookFailure> {
         let reason = self.member(value, "reason", ("block", "block.reason"))?;
-        if self.kind != EventKind::PromptSubmit {
+        if !matches!(self.kind, EventKind::PromptSubmit | EventKind::ModelContext) {
             self.ignored("block");
             return Ok(());
         }
@@ -146,7 +151,7 @@ impl Reader {
     fn respond(&mut self, value: &Value) -> Result<(), HookFailure> {
         let text = self.member(value, "text", ("respond", "respond.text"))?;
         match text {
-            _ if self.kind != EventKind::PromptSubmit => self.ignored("respond"),
+            _ if !matches!(self.kind, EventKind::PromptSubmit | EventKind::ModelContext) => self.ignored("respond"),
             None => self.warn("`respond` has no text and is ignored".into()),
             Some(text) => self.parsed.outcome.respond = Some(self.cut(text)),
         }
@@ -182,6 +187,19 @@ impl Reader {
         }
     }
 
+    fn edits(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let edits = value.as_array().ok_or(HookFailure::WrongType { field: "edits", expected: "an array of edits" })?;
+        if self.kind != EventKind::ModelContext {
+            self.ignored("edits");
+            return Ok(());
+        }
+        for (index, edit) in edits.iter().enumerate() {
+            let edit = Edit::deserialize(edit).map_err(|e| HookFailure::Edit { index, reason: e.to_string() })?;
+            self.parsed.outcome.edits.push(edit);
+        }
+        Ok(())
+    }
+
     /// The one text member of an object; `None` when it is absent or blank. `paths`: of the object and of the member.
     fn member<'v>(
         &mut self,
@@ -205,7 +223,8 @@ impl Reader {
             return;
         }
         // What a stopping hook has to say to the model is its message; slots are for when the turn is over.
-        if self.kind == EventKind::SessionStopping {
+        // What stands in every request is an edit.
+        if matches!(self.kind, EventKind::SessionStopping | EventKind::ModelContext) {
             return self.ignored("context");
         }
         let text = self.cut(text);

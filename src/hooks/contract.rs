@@ -1,5 +1,5 @@
 //! What a hook gets and what it may answer (CONTRACT section 4).
-use crate::context::{Call, Digest, Usage};
+use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -137,6 +137,8 @@ pub struct Outcome {
     pub continue_with: Option<String>,
     /// The turn ends, whatever other hooks say. Only on `session.stopping`.
     pub veto: bool,
+    /// What the model sees otherwise. Only on `model.context`.
+    pub edits: Vec<Edit>,
 }
 
 #[cfg(test)]

@@ -67,6 +67,22 @@ pub enum HookFailure {
         /// What it must be.
         expected: &'static str,
     },
+    /// One of its edits is none.
+    #[error("invalid answer: edits[{index}]: {reason}")]
+    Edit {
+        /// Counted from 0.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
+    /// One of its edits can't be made in this request.
+    #[error("edits[{index}] can't be made: {reason}")]
+    NotMade {
+        /// Counted from 0.
+        index: usize,
+        /// Why.
+        reason: String,
+    },
     /// The event can't be written as JSON.
     #[error("the event is invalid: {0}")]
     Event(String),

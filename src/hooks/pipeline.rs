@@ -23,9 +23,11 @@ const fn default_timeout(kind: EventKind) -> Duration {
         EventKind::PromptSubmit => Duration::from_secs(15),
         // What decides whether work is done runs builds and tests.
         EventKind::SessionStopping => Duration::from_secs(120),
-        EventKind::SessionStart | EventKind::SessionStop | EventKind::SessionFail | EventKind::SessionEnd => {
-            Duration::from_secs(5)
-        }
+        EventKind::SessionStart
+        | EventKind::ModelContext
+        | EventKind::SessionStop
+        | EventKind::SessionFail
+        | EventKind::SessionEnd => Duration::from_secs(5),
     }
 }
 
@@ -66,7 +68,7 @@ impl Pipeline {
     /// Whether [`Event::request`] must be there when this event fires: a hook includes it, or its `when` names it.
     #[must_use]
     pub fn wants_request(&self, kind: EventKind) -> bool {
-        self.listening(kind).any(|hook| hook.include_request || hook.when.as_ref().is_some_and(When::needs_request))
+        self.listening(kind).any(Entry::wants_request)
     }
 
     /// Runs every hook that listens to `kind`, all at the same time, and reports on each in config order.
@@ -79,8 +81,54 @@ impl Pipeline {
         join_all(self.listening(kind).map(|hook| firing.report(hook))).await
     }
 
+    /// How many hooks there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hooks.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// The hooks that listen to an event whose hooks run one after the other, each on what those before it made.
+    pub fn in_order(&self, kind: EventKind) -> impl Iterator<Item = Turn<'_>> {
+        self.listening(kind).map(move |hook| Turn { pipeline: self, kind, hook })
+    }
+
     fn listening(&self, kind: EventKind) -> impl Iterator<Item = &Entry> {
         self.hooks.iter().filter(move |hook| hook.on.contains(&kind))
+    }
+}
+
+/// One hook whose turn it is.
+#[derive(Debug, Clone, Copy)]
+pub struct Turn<'a> {
+    pipeline: &'a Pipeline,
+    kind: EventKind,
+    hook: &'a Entry,
+}
+
+impl Turn<'_> {
+    /// Whether it takes [`Event::request`].
+    #[must_use]
+    pub fn wants_request(&self) -> bool {
+        self.hook.wants_request()
+    }
+
+    /// Runs it.
+    pub async fn fire(&self, event: &Event, context: FireContext<'_>) -> HookReport {
+        let variables = Variables::new(self.kind, event, context.headers);
+        let firing = Firing {
+            pipeline: self.pipeline,
+            kind: self.kind,
+            event,
+            deadline: context.deadline,
+            variables: &variables,
+        };
+        firing.report(self.hook).await
     }
 }
 
@@ -99,6 +147,10 @@ struct Entry {
 }
 
 impl Entry {
+    fn wants_request(&self) -> bool {
+        self.include_request || self.when.as_ref().is_some_and(When::needs_request)
+    }
+
     fn new(hook: &config::Hook, processes: &Arc<Semaphore>) -> Result<Self, HooksError> {
         let when = hook.when.as_deref().map(When::compile).transpose();
         Ok(Self {
@@ -165,6 +217,10 @@ impl Firing<'_> {
         };
         let text_limit = self.pipeline.text_limit;
         match hook.runner.run(&call).await? {
+            Output::Edits(edits) => {
+                let outcome = Outcome { edits: edits.to_vec(), ..Outcome::default() };
+                Ok(Some(Parsed { outcome, ..Parsed::default() }))
+            }
             Output::Text(text) => Ok(Some(Outcome::plain(self.kind, &text, text_limit))),
             Output::Written(bytes) => Outcome::parse(self.kind, &bytes, text_limit).map(Some),
         }
@@ -228,6 +284,7 @@ fn effects(outcome: &Outcome) -> String {
         (outcome.respond.is_some(), "respond"),
         (outcome.continue_with.is_some(), "continue"),
         (outcome.veto, "veto"),
+        (!outcome.edits.is_empty(), "edits"),
     ];
     effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }

@@ -36,6 +36,11 @@ pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
+/// Whether a field of this name is about one hop, or for the gateway itself.
+pub fn ends_here(name: &HeaderName) -> bool {
+    *name == TE || HOP_BY_HOP.contains(name) || name.as_str().starts_with(OWN_PREFIX)
+}
+
 /// Takes out the client's `x-hookgate-*` fields.
 pub fn strip_own(headers: &mut HeaderMap) {
     let own: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(OWN_PREFIX)).cloned().collect();

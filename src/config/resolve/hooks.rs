@@ -34,7 +34,14 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     if hook.on.value.0.is_empty() && !reader.has_refused(&hook.on.key) {
         reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
     }
-    let from::Run { text, file, .. } = &hook.run.value;
+    let from::Run { text, file, edits, .. } = &hook.run.value;
+    let elsewhere = hook.on.value.0.iter().find(|on| **on != EventKind::ModelContext);
+    if let Some(event) = elsewhere.filter(|_| edits.is_some()) {
+        reader.refuse_at(&hook.on, format!("edits don't run on {}, write model.context", event.name()));
+    }
+    if hook.on.value.0.contains(&EventKind::ModelContext) && (text.is_some() || file.is_some()) {
+        reader.refuse_at(&hook.on, "a text is no edit, write run.edits with system.append on model.context");
+    }
     if hook.on.value.0.contains(&EventKind::SessionStopping) && (text.is_some() || file.is_some()) {
         reader.refuse_at(&hook.on, "a text can't decide on session.stopping, write a command or http");
     }
@@ -56,9 +63,16 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
 }
 
 fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
-    let from::Run { text, file, command, cwd, env, env_pass, http } = &run.value;
+    let from::Run { text, file, command, cwd, env, env_pass, http, edits } = &run.value;
     if command.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
         reader.refuse_at(run, "cwd, env and env_pass belong to a command, leave them out");
+    }
+    if let Some(edits) = edits {
+        if text.is_none() && file.is_none() && command.is_none() && http.is_none() {
+            return Some(Run::Edits(edits.value.iter().map(|written| written.0.clone()).collect()));
+        }
+        reader.refuse_at(run, "more than one runner, write one of text, file, command, http and edits");
+        return None;
     }
     match (text, file, command, http) {
         (Some(text), None, None, None) => Some(Run::Text(text.clone())),
@@ -80,7 +94,7 @@ fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<R
         (None, None, None, Some(post)) => Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() }),
         (None, None, None, None) if reader.has_refused(&run.key) => None,
         (None, None, None, None) => {
-            reader.refuse_at(run, "does nothing, write one of text, file, command and http");
+            reader.refuse_at(run, "does nothing, write one of text, file, command, http and edits");
             None
         }
         _ => {

@@ -18,6 +18,7 @@ pub(super) fn elements<'a>(doc: &'a Doc, view: &RequestView, item: usize) -> Vec
 pub(super) fn request(doc: &Doc, view: &RequestView) -> NeutralRequest {
     let history = view::leading(&view.items)..view.items.len();
     NeutralRequest {
+        kind: "",
         system: neutral::system(doc, view),
         messages: history.filter_map(|item| neutral::message(&elements(doc, view, item))).collect(),
         tools: tools(doc),

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 /// The whole request.
 pub(super) fn neutral(doc: &Doc, view: &RequestView) -> NeutralRequest {
     NeutralRequest {
+        kind: "",
         system: view.system.iter().filter_map(|span| raw::string(doc.text(*span))).map(Into::into).collect(),
         messages: view.items.iter().map(|item| message(doc, item)).collect(),
         tools: member(doc, "tools").map_or_else(Vec::new, |tools| {

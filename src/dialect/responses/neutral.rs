@@ -22,6 +22,7 @@ pub(super) fn request(doc: &Doc, view: &RequestView) -> NeutralRequest {
         _ => view::leading(&view.items).collect(),
     };
     NeutralRequest {
+        kind: "",
         system: neutral::system(doc, view),
         messages: (0..view.items.len())
             .filter(|item| !leading.contains(item))

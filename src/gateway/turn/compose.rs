@@ -1,6 +1,7 @@
 //! Last phase on the way up: what stands in the request, lowered to the dialect's body.
 use super::follow::Follow;
 use super::identify::Identity;
+use super::policy::Policed;
 use super::prompt::log_cuts;
 use super::read::Read;
 use super::{Prepared, TurnError, Turns};
@@ -45,17 +46,24 @@ impl Turns {
         self.sessions.records.touch(&identity.key, Timestamp::now()).await;
         let said = self.said_before(&read);
         let body = lower(&read, scene);
-        Ok(Prepared::Send { body, follow: Box::new(Follow::new(self.clone(), read, identity, said)) })
+        let Policed { body, upward, reply } = self.police(&read, Some(&identity), body).await;
+        if let Some(text) = reply {
+            return Ok(self.reply(&read, Some(&identity.key), text));
+        }
+        Ok(Prepared::Send { body, upward, follow: Box::new(Follow::new(self.clone(), read, identity, said)) })
     }
 
     /// A request that is no turn: what was placed before stands in it again, nothing new does.
     pub(super) async fn replay(&self, read: Read) -> Result<Prepared, TurnError> {
-        let Some(identity) = self.recognize(&read).await? else { return Ok(Prepared::Relay) };
+        let Some(identity) = self.recognize(&read).await? else {
+            let body = lower(&read, Scene::empty());
+            return Ok(self.policed(read, None, body).await);
+        };
         let slots = self.slots(&identity.record);
         let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
         let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
-        Ok(lower(&read, scene)
-            .map_or(Prepared::Relay, |body| Prepared::Changed { body, session: Some(identity.key.id) }))
+        let body = lower(&read, scene);
+        Ok(self.policed(read, Some(identity.key), body).await)
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.

@@ -82,7 +82,7 @@ impl Turns {
             let reason = ending.reason.as_deref();
             let particulars =
                 Particulars { identity: &identity, turn: Some(&ending.turn), reason, ..Particulars::default() };
-            let event = ending.occasion.event(kind, &record, particulars);
+            let event = ending.occasion.event(kind, Some(&record), particulars);
             let reports = self.pipeline.fire(kind, &event, FireContext { headers, deadline: None }).await;
             self.apply(record, kind, &reports, |_| {}).await;
         }

@@ -14,6 +14,7 @@ mod identify;
 mod occasion;
 mod opening;
 mod owner;
+mod policy;
 mod prompt;
 mod read;
 mod scenery;
@@ -23,15 +24,20 @@ mod stopping;
 mod successor;
 mod sweep;
 mod turn_tap;
+mod upward;
 mod watch;
 
 pub use follow::{Follow, Outcome, Watched};
+use policy::Policed;
 pub use read::Asked;
 use read::Looked;
 pub use stopping::StopDirector;
 pub use sweep::Sweeper;
+pub use upward::Upward;
 
 use crate::config::{Config, EventKind};
+use crate::context::Operation;
+use crate::context::placement::Scene;
 use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, Pipeline, Rules};
 use crate::json::{Rope, ScanError};
@@ -60,10 +66,13 @@ pub struct Turns {
 pub enum Prepared {
     /// It goes up as it came.
     Relay,
-    /// It goes up changed, and is no turn: what was placed before stands in it again, or constant texts do.
+    /// It goes up changed, and is no turn: what was placed before stands in it again, or constant texts do, or policies
+    /// changed it.
     Changed {
-        /// The body.
-        body: Rope,
+        /// The body; `None`: as it came.
+        body: Option<Rope>,
+        /// What changes beside the body.
+        upward: Upward,
         /// The session's id, if it belongs to one.
         session: Option<String>,
     },
@@ -71,6 +80,8 @@ pub enum Prepared {
     Send {
         /// The body; `None`: as it came, also in its encoding.
         body: Option<Rope>,
+        /// What changes beside the body.
+        upward: Upward,
         /// What follows the answer.
         follow: Box<Follow>,
     },
@@ -80,8 +91,8 @@ pub enum Prepared {
         body: Bytes,
         /// Its type.
         content_type: &'static str,
-        /// The session's id.
-        session: String,
+        /// The session's id, if it belongs to one.
+        session: Option<String>,
     },
 }
 
@@ -146,19 +157,30 @@ impl Turns {
         let read = match self.clone().read_aside(asked).await? {
             Looked::Read(read) => *read,
             Looked::Unread(rope) => {
-                return Ok(rope.map_or(Prepared::Relay, |body| Prepared::Changed { body, session: None }));
+                return Ok(rope.map_or(Prepared::Relay, |body| Prepared::Changed {
+                    body: Some(body),
+                    upward: Upward::default(),
+                    session: None,
+                }));
             }
         };
+        if read.asked.endpoint.operation != Operation::Generate {
+            let body = compose::lower(&read, Scene::empty());
+            return Ok(self.policed(read, None, body).await);
+        }
         if !read.is_turn() || self.is_side(&read).await {
             return self.replay(read).await;
         }
-        let Some(mut identity) = self.identify(&read).await? else { return Ok(self.stateless(&read)) };
+        let Some(mut identity) = self.identify(&read).await? else {
+            let body = self.stateless(&read);
+            return Ok(self.policed(read, None, body).await);
+        };
         let reply = match self.open(&read, &mut identity).await {
             Some(reply) => Some(reply),
             None => self.submit(&read, &mut identity).await,
         };
         match reply {
-            Some(text) => Ok(self.reply(&read, &identity.key, text)),
+            Some(text) => Ok(self.reply(&read, Some(&identity.key), text)),
             None => self.send(read, identity).await,
         }
     }
@@ -174,7 +196,17 @@ impl Turns {
         self.tasks.spawn(work).await
     }
 
-    fn reply(&self, read: &read::Read, key: &SessionKey, text: String) -> Prepared {
+    /// A request that is no turn, after the hooks of `model.context`.
+    async fn policed(&self, read: read::Read, key: Option<SessionKey>, body: Option<Rope>) -> Prepared {
+        let Policed { body, upward, reply } = self.police(&read, None, body).await;
+        match reply {
+            Some(text) => self.reply(&read, key.as_ref(), text),
+            None if body.is_none() && upward == Upward::default() => Prepared::Relay,
+            None => Prepared::Changed { body, upward, session: key.map(|key| key.id) },
+        }
+    }
+
+    fn reply(&self, read: &read::Read, key: Option<&SessionKey>, text: String) -> Prepared {
         let dialect = dialect::of(read.endpoint().dialect);
         let reply = Reply {
             text,
@@ -185,7 +217,7 @@ impl Turns {
         Prepared::Reply {
             body: dialect.reply(&reply, read.view.form),
             content_type: dialect.content_type(read.view.form),
-            session: key.id.clone(),
+            session: key.map(|key| key.id.clone()),
         }
     }
 

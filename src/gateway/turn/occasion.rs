@@ -165,8 +165,8 @@ impl Occasion {
         }
     }
 
-    /// The event for the hooks that listen to `kind`; `record` tells what the slots hold now.
-    pub(super) fn event(&self, kind: EventKind, record: &SessionRecord, particulars: Particulars<'_>) -> Event {
+    /// The event for the hooks that listen to `kind`; `record`, if the session has one, tells what the slots hold now.
+    pub(super) fn event(&self, kind: EventKind, record: Option<&SessionRecord>, particulars: Particulars<'_>) -> Event {
         let key = &self.session;
         Event {
             v: VERSION,
@@ -185,7 +185,7 @@ impl Occasion {
                 new: self.new,
             },
             model: self.model.info(),
-            persistent: slots(record),
+            persistent: record.map(slots).unwrap_or_default(),
             prompt: self.prompt.clone().map(|text| PromptInfo { text }),
             request: particulars.request,
             turn: particulars.turn.map(TurnEnd::info),

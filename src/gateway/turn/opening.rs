@@ -18,7 +18,7 @@ impl Turns {
         let activation = identity.record.activation.to_string();
         let request = self.neutral(read, kind);
         let particulars = Particulars { identity: &activation, request, ..Particulars::default() };
-        let event = self.occasion(read, identity).event(kind, &identity.record, particulars);
+        let event = self.occasion(read, identity).event(kind, Some(&identity.record), particulars);
         let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
         let reports = self.pipeline.fire(kind, &event, context).await;
         if let Some(text) = refusal(&reports) {

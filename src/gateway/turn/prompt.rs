@@ -101,7 +101,7 @@ impl Turns {
             return Vec::new();
         }
         let particulars = Particulars { identity: turn, request: self.neutral(read, kind), ..Particulars::default() };
-        let event = self.occasion(read, identity).event(kind, &identity.record, particulars);
+        let event = self.occasion(read, identity).event(kind, Some(&identity.record), particulars);
         let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
         self.pipeline.fire(kind, &event, context).await
     }

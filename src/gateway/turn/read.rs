@@ -1,8 +1,9 @@
 //! First phase: what the body says, in the dialect's and the client's terms.
 use super::alias::Rename;
 use super::{TurnError, Turns};
+use crate::config::EventKind;
 use crate::context::{Item, Operation, RequestView, Role, Step};
-use crate::dialect::{self, Dialect, Endpoint, Reading, ViewError};
+use crate::dialect::{self, Dialect, Endpoint, NeutralRequest, Reading, ViewError};
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
@@ -86,6 +87,22 @@ impl Read {
     /// Whether it belongs to a turn of the user's.
     pub(super) fn is_turn(&self) -> bool {
         self.kind == RequestKind::Turn
+    }
+
+    /// A body of this request in neutral words, as it came or as hooks changed it.
+    pub(super) fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {
+        NeutralRequest { kind: self.kind_name(), ..self.dialect().neutral(doc, view) }
+    }
+
+    /// What hooks are told that it is.
+    fn kind_name(&self) -> &'static str {
+        match (self.asked.endpoint.operation, self.kind) {
+            (Operation::Count, _) => "count",
+            (Operation::Batch, _) => "batch",
+            (Operation::Generate, RequestKind::Turn) => "turn",
+            (Operation::Generate, RequestKind::Side) => "side",
+            (Operation::Generate, RequestKind::Compaction) => "compaction",
+        }
     }
 
     /// The item that the answer will stand behind.
@@ -177,7 +194,8 @@ impl Turns {
         let deadline = Instant::now() + self.config.lifecycle.request_deadline;
         let doc = Doc::parse(asked.body.clone())?;
         let rename = self.rename(&doc);
-        if asked.endpoint.operation != Operation::Generate || self.config.hooks.is_empty() {
+        let is_policed = asked.endpoint.operation == Operation::Count && self.pipeline.has(EventKind::ModelContext);
+        if self.config.hooks.is_empty() || (asked.endpoint.operation != Operation::Generate && !is_policed) {
             return Ok(Looked::unread(&doc, rename.as_ref()));
         }
         let profile = self.sessions.profiles.of(&asked.headers);

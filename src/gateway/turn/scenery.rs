@@ -47,7 +47,7 @@ impl Turns {
 
     /// The request in neutral words, if a hook on `kind` wants it.
     pub(super) fn neutral(&self, read: &Read, kind: EventKind) -> Option<Arc<NeutralRequest>> {
-        self.pipeline.wants_request(kind).then(|| Arc::new(read.dialect().neutral(&read.doc, &read.view)))
+        self.pipeline.wants_request(kind).then(|| Arc::new(read.neutral(&read.doc, &read.view)))
     }
 
     /// The request as the session room sees it when it decides what to place.

@@ -19,7 +19,7 @@ impl Turns {
             Step::Prompt { item } => Some(PromptInfo { text: self.prompt_text(read, item) }),
             _ => None,
         };
-        let request = self.side_rules.needs_request().then(|| Arc::new(read.dialect().neutral(&read.doc, &read.view)));
+        let request = self.side_rules.needs_request().then(|| Arc::new(read.neutral(&read.doc, &read.view)));
         Event {
             v: VERSION,
             event: EventKind::PromptSubmit.name(),

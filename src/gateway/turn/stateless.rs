@@ -2,20 +2,21 @@
 //!
 //! Constant texts stand in the system prompt of every such request, which is the same at every request and so keeps the
 //! prefix. Other hooks run once per session or prompt, and without a session nothing tells one prompt from the next.
+use super::Turns;
 use super::compose::lower;
 use super::identify::is_locked;
 use super::read::Read;
-use super::{Prepared, Turns};
 use crate::config::{EventKind, Hook, Mode, Run};
 use crate::context::budget::{Admission, Budget};
-use crate::context::placement::{Scene, SystemEdge};
+use crate::context::placement::Scene;
 use crate::context::wrap::{self, Standing};
+use crate::json::Rope;
 
 impl Turns {
-    /// The request with the texts of the stateless hooks.
-    pub(super) fn stateless(&self, read: &Read) -> Prepared {
+    /// The request with the texts of the stateless hooks; `None` when nothing changes.
+    pub(super) fn stateless(&self, read: &Read) -> Option<Rope> {
         if is_locked(read) {
-            return Prepared::Relay;
+            return None;
         }
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
         let system = self.config.hooks.iter().filter_map(|hook| {
@@ -30,15 +31,8 @@ impl Turns {
                 false => admitted,
             })
         });
-        let scene = Scene {
-            edge: SystemEdge::End,
-            system: system.collect(),
-            notes: Vec::new(),
-            omitted: Vec::new(),
-            splits: Vec::new(),
-            goes_on_behind: None,
-        };
-        lower(read, scene).map_or(Prepared::Relay, |body| Prepared::Changed { body, session: None })
+        let scene = Scene { system: system.collect(), ..Scene::empty() };
+        lower(read, scene)
     }
 }
 

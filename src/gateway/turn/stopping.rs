@@ -169,7 +169,7 @@ impl Stopping {
         let Ok(Some(record)) = self.turns.sessions.records.get(&self.live.key).await else { return Ok(None) };
         let identity = format!("{}/{}", self.turn, end.attempt);
         let particulars = Particulars { identity: &identity, turn: Some(&end), ..Particulars::default() };
-        let event = self.occasion.event(kind, &record, particulars);
+        let event = self.occasion.event(kind, Some(&record), particulars);
         let context = FireContext { headers: &self.headers, deadline: None };
         match Verdict::of(&self.turns.pipeline.fire(kind, &event, context).await) {
             Verdict::Stop => Ok(None),

@@ -98,7 +98,7 @@ impl Turns {
         let activation = record.activation.to_string();
         let event = Occasion::of_record(&record).event(
             kind,
-            &record,
+            Some(&record),
             Particulars { identity: &activation, reason: Some(reason), ..Particulars::default() },
         );
         let reports =

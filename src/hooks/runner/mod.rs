@@ -2,12 +2,14 @@
 use super::contract::{Event, VERSION};
 use super::{HookFailure, HooksError};
 use crate::config::{EventKind, Hook, Run};
+use crate::context::Edit;
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 mod command;
+mod edits;
 mod file;
 mod http;
 mod text;
@@ -38,6 +40,8 @@ pub trait Runner: Send + Sync + fmt::Debug {
 pub enum Output {
     /// A text that is context as it stands.
     Text(String),
+    /// What a rule changes.
+    Edits(Arc<[Edit]>),
     /// What a program wrote: to be read by the rules of the contract.
     Written(Vec<u8>),
 }
@@ -77,6 +81,7 @@ impl Invocation<'_> {
 pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runner>, HooksError> {
     Ok(match &hook.run {
         Run::Text(text) => Box::new(text::Text(text.clone())),
+        Run::Edits(edits) => Box::new(edits::Edits(edits.clone())),
         Run::File(path) => Box::new(file::File(path.clone())),
         Run::Command { argv, cwd, env, env_pass } => {
             Box::new(command::Command::new(&hook.name, argv, cwd, env, env_pass, Arc::clone(processes))?)
