@@ -21,6 +21,7 @@ mod identity;
 mod odd_answers;
 mod once;
 mod placement;
+mod policies;
 mod side;
 mod stop;
 mod streams;

@@ -1,0 +1,193 @@
+//! `model.context`: edits of everything that goes to a model.
+use crate::speech::{ALL, Speech, Words, every_form};
+use crate::stage::{Play, Stage, session};
+use serde_json::{Value, json};
+
+fn rules(yaml: String) -> Play {
+    Play { hooks: yaml.leak(), ..Play::default() }
+}
+
+/// One hook on model.context with these edits.
+fn edits(edits: &str) -> Play {
+    rules(format!("hooks:\n  - {{ name: rule, on: model.context, run: {{ edits: {edits} }} }}\n"))
+}
+
+fn tools(speech: Speech, body: &Value) -> usize {
+    match speech {
+        Speech::Gemini => body["tools"].as_array().map_or(0, |tools| {
+            tools.iter().map(|tool| tool["functionDeclarations"].as_array().map_or(0, Vec::len)).sum()
+        }),
+        _ => body["tools"].as_array().map_or(0, Vec::len),
+    }
+}
+
+#[tokio::test]
+async fn a_removed_tool_is_not_there_in_any_dialect() {
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(edits("[{ op: tools.remove, names: ['lo*'] }]")).await;
+        stage.agent(speech, stream).prompt("hello").await;
+        assert_eq!(tools(speech, &stage.last_body()), 0, "{speech:?} {}", stage.last_body());
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_finds_nothing_leaves_every_byte() {
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(edits("[{ op: tools.remove, names: [nothing] }]")).await;
+        let agent = {
+            let mut agent = stage.agent(speech, stream);
+            agent.prompt("hello").await;
+            agent.history.pop();
+            agent
+        };
+        assert_eq!(stage.provider.request().body, agent.body().into_bytes(), "{speech:?}");
+    }
+}
+
+#[tokio::test]
+async fn each_hook_sees_what_those_before_it_made() {
+    let yaml = "hooks:
+  - { name: first, on: model.context, run: { edits: [{ op: tools.remove, names: [look] }] } }
+  - { name: second, on: model.context, when: 'size(tools) == 0', run: { edits: [{ op: system.append, text: NO-TOOLS }] } }
+  - { name: third, on: model.context, when: 'size(tools) > 0', run: { edits: [{ op: system.append, text: TOOLS }] } }
+";
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(rules(yaml.to_owned())).await;
+        stage.agent(speech, stream).prompt("hello").await;
+        let system = speech.seen(&stage.last_body()).system.join("\n");
+        assert!(system.contains("NO-TOOLS") && system.contains("You are normal."), "{speech:?} {system}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_whose_edit_can_not_be_made_changes_nothing() {
+    let yaml = "hooks:
+  - { name: broken, on: model.context, run: { edits: [{ op: system.append, text: HALF }, { op: tools.describe, name: none, text: x }] } }
+  - { name: next, on: model.context, run: { edits: [{ op: system.append, text: NEXT }] } }
+";
+    for speech in ALL {
+        let stage = Stage::play(rules(yaml.to_owned())).await;
+        stage.agent(speech, true).prompt("hello").await;
+        let body = stage.last_body().to_string();
+        assert!(!body.contains("HALF") && body.contains("NEXT"), "{speech:?} {body}");
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_must_hold_refuses_the_request_when_it_can_not() {
+    let yaml = "hooks:
+  - { name: strict, on: model.context, on_error: block, run: { edits: [{ op: tools.describe, name: none, text: x }] } }
+";
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(rules(yaml.to_owned())).await;
+        let answer = stage.agent(speech, stream).prompt("hello").await;
+        assert!(speech.heard(stream, &answer.body).text.contains("strict"), "{speech:?} {}", answer.text());
+        assert!(stage.provider.requests().is_empty(), "{speech:?}");
+    }
+}
+
+#[tokio::test]
+async fn text_is_appended_once_in_a_turn_and_stays_where_it_was() {
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(Play {
+            says: Box::new(|request, n| {
+                let words = if n == 0 { Words::call("look ", "call_0") } else { Words::text(format!("ANSWER{n}")) };
+                Speech::of(request).answer(request, n, &words)
+            }),
+            settings: "injection: { retain: history }",
+            ..edits("[{ op: messages.append, text: APPENDED }]")
+        })
+        .await;
+        let mut agent = stage.agent(speech, stream);
+        agent.prompt("one").await;
+        agent.result("call_0", "found").await;
+        agent.prompt("two").await;
+        let bodies = stage.bodies();
+        let counts: Vec<usize> = bodies.iter().map(|body| body.to_string().matches("APPENDED").count()).collect();
+        assert_eq!(counts, [1, 1, 2], "{speech:?} stream={stream}");
+        let (first, second) = (speech.seen(&bodies[0]), speech.seen(&bodies[1]));
+        assert_eq!(first.items[..], second.items[..first.items.len()], "{speech:?}: the history only grows");
+    }
+}
+
+#[tokio::test]
+async fn headers_and_the_models_name_change_and_credentials_do_not() {
+    let stage = Stage::play(edits(
+        "[{ op: headers.set, name: x-team, value: blue }, { op: headers.remove, names: [x-old] }, { op: model.set, name: other-model }]",
+    ))
+    .await;
+    for speech in ALL {
+        let headers = session("s1") + "x-old: 1\r\n";
+        stage.agent(speech, true).headers(headers).prompt("hello").await;
+        let request = stage.provider.requests().pop().unwrap();
+        assert_eq!(request.head.get("x-team"), Some("blue"), "{speech:?}");
+        assert_eq!(request.head.get("x-old"), None, "{speech:?}");
+        let named = format!("{} {}", request.target(), String::from_utf8_lossy(&request.body));
+        assert!(named.contains("other-model") && !named.contains("test-model"), "{speech:?} {named}");
+    }
+    let stage = Stage::play(edits("[{ op: headers.set, name: authorization, value: Bearer other }]")).await;
+    stage.agent(Speech::Chat, true).prompt("hello").await;
+    assert_eq!(stage.provider.request().head.get("authorization"), Some("Bearer key"));
+}
+
+#[tokio::test]
+async fn a_token_count_is_asked_for_what_the_model_would_see() {
+    let stage = Stage::play(edits("[{ op: messages.redact, pattern: 'sk-[a-z]+', with: '***' }]")).await;
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "my key is sk-abc"}]});
+    stage.post("/v1/messages/count_tokens", &session("s1"), body.to_string()).await;
+    assert_eq!(stage.last_body()["messages"][0]["content"], "my key is ***");
+}
+
+#[tokio::test]
+async fn an_audited_rule_changes_nothing() {
+    let yaml = "hooks:
+  - { name: rule, mode: audit, on: model.context, run: { edits: [{ op: system.append, text: AUDITED }] } }
+";
+    let stage = Stage::play(rules(yaml.to_owned())).await;
+    stage.agent(Speech::Anthropic, true).prompt("hello").await;
+    assert!(!stage.last_body().to_string().contains("AUDITED"));
+}
+
+#[tokio::test]
+async fn a_program_edits_what_it_read() {
+    let yaml = "hooks:
+  - { name: program, on: model.context, include: [request], run: { http: { url: 'HOOKS' } } }
+";
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(Play {
+            answers: Box::new(|event| {
+                let (request, model) = (&event["request"], &event["model"]);
+                let saw = format!(
+                    "{} {} {} {}",
+                    request["kind"].as_str().unwrap(),
+                    request["tools"][0]["name"].as_str().unwrap(),
+                    model["dialect"].as_str().unwrap(),
+                    event["session"]["id"].as_str().unwrap(),
+                );
+                (None, json!({"edits": [{"op": "system.append", "text": format!("SAW {saw}")}]}))
+            }),
+            ..rules(yaml.to_owned())
+        })
+        .await;
+        stage.agent(speech, stream).prompt("hello").await;
+        let system = speech.seen(&stage.last_body()).system.join("\n");
+        assert!(system.contains("SAW turn look") && system.contains(" s1"), "{speech:?} {system}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_may_answer_in_the_models_place() {
+    let yaml = "hooks:
+  - { name: guard, on: model.context, run: { http: { url: 'HOOKS' } } }
+";
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(Play {
+            answers: Box::new(|_| (None, json!({"respond": {"text": "FROM THE HOOK"}}))),
+            ..rules(yaml.to_owned())
+        })
+        .await;
+        let answer = stage.agent(speech, stream).prompt("hello").await;
+        assert_eq!(speech.heard(stream, &answer.body).text, "FROM THE HOOK", "{speech:?}");
+        assert!(stage.provider.requests().is_empty(), "{speech:?}");
+    }
+}
