@@ -52,19 +52,24 @@ pub fn answer() -> Value {
             },
             "clear_context": {"type": "boolean", "description": "Empties the slot."},
             "block": {
-                "description": "prompt.submit only: the prompt is refused.",
+                "description": "prompt.submit and model.context only: the request is refused.",
                 "type": "object",
                 "required": ["reason"],
                 "properties": {"reason": {"type": "string", "description": "Shown to the user."}},
             },
             "respond": {
-                "description": "prompt.submit only: the gateway answers, the model is not asked.",
+                "description": "prompt.submit and model.context only: the gateway answers, the model is not asked.",
                 "type": "object",
                 "required": ["text"],
                 "properties": {"text": {"type": "string"}},
             },
             "continue": {"type": "boolean", "description": "session.stopping only: the turn does not end yet, the model is told the message and goes on."},
             "message": {"type": "string", "description": "What the model is told; continue does nothing without it. Several hooks' messages are joined."},
+            "edits": {
+                "description": "model.context only: what the model sees otherwise; all of it or nothing.",
+                "type": "array",
+                "items": {"type": "object", "required": ["op"], "properties": {"op": {"enum": crate::context::edit::OPERATIONS}}},
+            },
             "veto": {"type": "boolean", "description": "session.stopping only: the turn ends, whatever other hooks say."},
         },
     })
