@@ -6,6 +6,7 @@
 //! slices of the original bytes. [`ArrayFramer`] cuts a streamed JSON array into its elements.
 
 pub mod array_stream;
+mod block;
 pub mod doc;
 mod nesting;
 pub(crate) mod partial;
