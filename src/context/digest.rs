@@ -42,10 +42,13 @@ impl Digest {
     /// a long history has a thousand links.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
-        let length = (self.0.len() as u64).to_le_bytes();
-        let mut parts = [0; 2 * (size_of::<u64>() + size_of::<Self>())];
-        let bytes = [&length[..], &self.0, &length, &next.0].into_iter().flatten();
-        parts.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        const LENGTH: [u8; 8] = 16_u64.to_le_bytes();
+        let mut parts = [0; 2 * (LENGTH.len() + size_of::<Self>())];
+        for (part, digest) in parts.chunks_exact_mut(LENGTH.len() + size_of::<Self>()).zip([self, next]) {
+            let (length, bytes) = part.split_at_mut(LENGTH.len());
+            length.copy_from_slice(&LENGTH);
+            bytes.copy_from_slice(&digest.0);
+        }
         Self::take(blake3::hash(&parts))
     }
 
@@ -69,14 +72,20 @@ impl Gathered<'_> {
     /// Adds text whose white space is all ASCII. It is written over by what follows: a branch per word would be
     /// mispredicted.
     fn push(&mut self, text: &[u8]) {
-        for byte in text {
-            if let Some(room) = self.bytes.get_mut(self.len) {
-                *room = *byte;
+        let mut rest = text;
+        while !rest.is_empty() {
+            // As many as there is room for, whether white or not.
+            let (now, later) = rest.split_at(rest.len().min(GATHERED - self.len));
+            let mut len = self.len;
+            for byte in now {
+                self.bytes[len % GATHERED] = *byte;
+                len += KEPT[usize::from(*byte)];
             }
-            self.len += usize::from(!is_white(*byte));
-            if self.len == GATHERED {
+            self.len = len;
+            if len == GATHERED {
                 self.flush();
             }
+            rest = later;
         }
     }
 
@@ -86,10 +95,17 @@ impl Gathered<'_> {
     }
 }
 
-/// [`char::is_whitespace`] for a byte of ASCII; without a branch.
-fn is_white(byte: u8) -> bool {
-    (byte == b' ') | (byte.wrapping_sub(b'\t') < 5)
-}
+/// How many of each byte are kept: none of the white space of ASCII ([`char::is_whitespace`]), one of the others.
+static KEPT: [usize; 256] = {
+    let mut kept = [1; 256];
+    let white = *b"\t\n\x0b\x0c\r ";
+    let mut at = 0;
+    while at < white.len() {
+        kept[white[at] as usize] = 0;
+        at += 1;
+    }
+    kept
+};
 
 /// Collects the normal form of one message, item or answer.
 #[derive(Debug, Default)]
@@ -139,8 +155,16 @@ mod tests {
     #[test]
     fn text_is_the_same_however_it_is_cut() {
         let long = "x".repeat(GATHERED + 1);
-        for text in ["", "a b", " \t\n\u{b}\u{c}\r", "a\u{a0}b\u{2003}é c", &"word ".repeat(GATHERED), &long, &format!("a {long} b"), &format!("a {}", &long[2..])]
-        {
+        for text in [
+            "",
+            "a b",
+            " \t\n\u{b}\u{c}\r",
+            "a\u{a0}b\u{2003}é c",
+            &"word ".repeat(GATHERED),
+            &long,
+            &format!("a {long} b"),
+            &format!("a {}", &long[2..]),
+        ] {
             let (mut whole, mut words) = (NormalForm::new(), NormalForm::new());
             whole.text(text);
             text.split_whitespace().for_each(|word| words.text(word));

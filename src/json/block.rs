@@ -1,5 +1,5 @@
 //! Sixty-four bytes that are compared at once.
-use wide::{CmpEq as _, u8x16};
+use wide::u8x16;
 
 /// Bytes that are looked at together: as many as a mask has bits.
 pub(super) const BLOCK: usize = 64;
