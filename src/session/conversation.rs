@@ -8,6 +8,7 @@ use crate::context::placement::Placed;
 use crate::context::{Call, Digest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Version of the stored form.
@@ -142,7 +143,7 @@ impl Conversation {
 #[derive(Debug)]
 pub struct Live {
     /// The session that it belongs to.
-    pub key: SessionKey,
+    pub key: Arc<SessionKey>,
     /// Its id.
     pub id: String,
     /// Its state; never held over an await.
@@ -189,7 +190,7 @@ impl State {
 
 impl Live {
     /// A conversation of whose ledger the entries before `unsaved_from` are stored.
-    pub fn new(key: SessionKey, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
+    pub fn new(key: Arc<SessionKey>, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
         Self {
             key,
             id: record.id.clone(),

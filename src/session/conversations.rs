@@ -14,10 +14,11 @@ use super::record::SessionKey;
 use super::store::{Change as Write, Store, StoreError, keys};
 use crate::context::Digest;
 use bytes::Bytes;
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -44,7 +45,7 @@ const PAGE: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeOwner {
     /// The session.
-    pub session: SessionKey,
+    pub session: Arc<SessionKey>,
     /// The conversation.
     pub conversation: String,
 }
@@ -57,11 +58,11 @@ pub struct Found {
     /// How many of the request's nodes it covers; all: a retry or a regeneration.
     pub covered: usize,
     /// Whose it is.
-    pub owner: NodeOwner,
+    pub owner: Arc<NodeOwner>,
 }
 
 impl Found {
-    fn at(nodes: &[Node], index: usize, owner: NodeOwner) -> Self {
+    fn at(nodes: &[Node], index: usize, owner: Arc<NodeOwner>) -> Self {
         Self { node: nodes[index].digest, covered: index + 1, owner }
     }
 }
@@ -69,8 +70,8 @@ impl Found {
 /// The conversations of all sessions.
 pub struct Conversations {
     store: Arc<dyn Store>,
-    nodes: Cache<Digest, Arc<NodeOwner>>,
-    recent: Cache<Vec<u8>, Arc<Live>>,
+    nodes: Cache<Digest, Arc<NodeOwner>, RandomState>,
+    recent: Cache<Vec<u8>, Arc<Live>, RandomState>,
     /// Everything in use, also what `recent` let go of: one conversation never has two states.
     in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,
 }
@@ -78,8 +79,13 @@ pub struct Conversations {
 impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES).build();
-        Self { store, nodes: Cache::new(NODES), recent, in_use: Mutex::new(HashMap::new()) }
+        let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES);
+        Self {
+            store,
+            nodes: Cache::builder().max_capacity(NODES).build_with_hasher(RandomState::default()),
+            recent: recent.build_with_hasher(RandomState::default()),
+            in_use: Mutex::default(),
+        }
     }
 
     /// The longest known history that `chain` begins with.
@@ -101,7 +107,7 @@ impl Conversations {
         if let Some(index) = in_memory
             && let Some(owner) = self.nodes.get(&nodes[index].digest)
         {
-            return Ok(Some(Found::at(nodes, index, (*owner).clone())));
+            return Ok(Some(Found::at(nodes, index, owner)));
         }
         if let Some(found) = self.find_by_halving(nodes).await? {
             return Ok(Some(found));
@@ -109,7 +115,7 @@ impl Conversations {
         // Only a delta's root can be known: the answer that it continues.
         let root = chain.root();
         let owner = match self.nodes.get(&root) {
-            Some(owner) => Some((*owner).clone()),
+            Some(owner) => Some(owner),
             None => self.stored_node(root).await?,
         };
         Ok(owner.map(|owner| Found { node: root, covered: 0, owner }))
@@ -141,10 +147,10 @@ impl Conversations {
         Ok(Some(Found::at(nodes, end, owner)))
     }
 
-    async fn stored_node(&self, digest: Digest) -> Result<Option<NodeOwner>, StoreError> {
+    async fn stored_node(&self, digest: Digest) -> Result<Option<Arc<NodeOwner>>, StoreError> {
         let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
-        let owner: NodeOwner = decode(&value)?;
-        self.nodes.insert(digest, Arc::new(owner.clone()));
+        let owner: Arc<NodeOwner> = decode(&value)?;
+        self.nodes.insert(digest, owner.clone());
         Ok(Some(owner))
     }
 
@@ -207,7 +213,7 @@ impl Conversations {
     /// A new conversation under `session`.
     pub fn create(&self, session: &SessionKey, layout: ConversationLayout, shape: Shape) -> Arc<Live> {
         let record = Conversation::new(new_id(), layout, shape);
-        self.keep(record_key(session, &record.id), Live::new(session.clone(), record, Ledger::default(), 0))
+        self.keep(record_key(session, &record.id), Live::new(Arc::new(session.clone()), record, Ledger::default(), 0))
     }
 
     /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
@@ -315,7 +321,7 @@ impl Conversations {
                 let place = numbered(&places, old);
                 if let Some(digest) = self.store.get(&place).await?.and_then(|v| v[..].try_into().ok()).map(Digest)
                     // A fork may own it by now.
-                    && self.stored_node(digest).await?.is_some_and(|now| now == *owner)
+                    && self.stored_node(digest).await?.is_some_and(|now| *now == *owner)
                 {
                     batch.push((node_key(digest), None));
                 }

@@ -13,6 +13,7 @@ use crate::context::{Answer, AnswerForm, Digest, Finish, Usage};
 use crate::dialect::{self, DialectId};
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::tap::{Cut, End, Tap};
+use crate::session::answering::Answering;
 use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
 use crate::session::conversation::{Live, Said, Turn};
@@ -48,7 +49,7 @@ pub struct Follow {
     rebind: Option<Fingerprint>,
     settled: bool,
     /// The session is not idle before this answer is over.
-    _answering: Running,
+    _answering: Answering,
 }
 
 /// How a turn's request ended, for metrics.
@@ -68,7 +69,7 @@ impl Follow {
         // Headers are slices of the connection's read buffer, and keep all of it for as long as the stream lasts.
         let headers = occasion.as_ref().map(|_| read.asked.headers.clone()).unwrap_or_default();
         let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
-        let answering = turns.sessions.answering.raise(&identity.key);
+        let answering = turns.sessions.answering.begin(&identity.key);
         Self {
             occasion,
             headers,
@@ -167,9 +168,7 @@ impl Follow {
     /// said in it.
     fn note(&mut self, answer: &Answer, outcome: Outcome) -> TurnEnd {
         metrics::counter!(names::TURNS, "outcome" => name(outcome), "dialect" => self.dialect.name()).increment(1);
-        metrics::counter!(names::TOKENS, "kind" => "input").increment(answer.usage.input);
-        metrics::counter!(names::TOKENS, "kind" => "cached_input").increment(answer.usage.cached_input);
-        metrics::counter!(names::TOKENS, "kind" => "output").increment(answer.usage.output);
+        self.turns.meters.tokens(&answer.usage);
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
@@ -246,8 +245,7 @@ impl Drop for Follow {
             self.fail("client_gone", None, None);
         }
         // Idle time begins with the end of the answer.
-        let (turns, live) = (self.turns.clone(), self.live.clone());
-        self.turns.tasks.spawn(async move { turns.sessions.records.touch(&live.key, Timestamp::now()).await });
+        self.turns.sessions.records.touch(&self.live.key, Timestamp::now());
     }
 }
 

@@ -4,8 +4,8 @@ use super::*;
 use crate::context::{Delta, ItemFacts};
 use crate::session::ledger::Ledger;
 
-fn slot(name: &str, text: &str) -> SlotText {
-    SlotText { slot: name.into(), text: text.into(), by: "hook".into() }
+fn slot<'a>(name: &'a str, text: &'a str) -> SlotText<'a> {
+    SlotText { slot: name, text, by: "hook" }
 }
 
 fn state(layout: ConversationLayout) -> State {
@@ -16,7 +16,7 @@ fn state(layout: ConversationLayout) -> State {
 /// A conversation as the phases of a request drive it.
 struct Talk {
     state: State,
-    slots: Vec<SlotText>,
+    slots: Vec<SlotText<'static>>,
     retain: Retain,
     locked: bool,
     budget: usize,
