@@ -275,7 +275,7 @@ pub struct World<'a> {
 struct Running {
     store: Arc<Mortal>,
     turns: Arc<Turns>,
-    service: axum::Router,
+    service: hookgate::gateway::Edge,
     sweeper: JoinHandle<()>,
 }
 
