@@ -40,7 +40,7 @@ impl AnswerReader for Reader {
             "message_start" => self.start(parsed.message),
             "message_delta" => self.message_delta(&parsed),
             "message_stop" => self.closed = true,
-            "error" => self.fail(parsed.error.map_or_else(|| error_body(data), |error| error_text(error))),
+            "error" => self.fail(parsed.error.map_or_else(|| error_body(data), error_text)),
             // A frame whose data has no type of its own goes by the event's name, as the SDKs do.
             "" if event == Some(b"error") => self.fail(error_body(data)),
             _ => {}
