@@ -107,6 +107,20 @@ fn the_notes_example_hands_on_what_a_turn_ended_with() {
     assert_eq!(answer["context"], "Noted so far:\nThe parser is fixed.");
 }
 
+#[test]
+fn the_tests_example_continues_while_the_command_fails() {
+    let answer = |script: &str| {
+        let mut command = Command::new("python3");
+        command.arg(example("tests-pass/tests.py")).args(["sh", "-c", script]).stdin(Stdio::null());
+        stdout(&command.output().unwrap())
+    };
+    assert_eq!(answer("echo fine"), "");
+    let failed: Value = serde_json::from_str(&answer("echo 1 of 42 fails >&2; exit 3")).unwrap();
+    assert_eq!(failed["continue"], true);
+    let message = failed["message"].as_str().unwrap();
+    assert!(message.contains("exit status 3") && message.contains("1 of 42 fails"), "{message}");
+}
+
 /// The service of the retrieval example; ends with the test.
 struct Service(Child);
 

@@ -10,8 +10,20 @@ const MASK: &str = "***";
 /// `config` with the keys of the file. Secrets, values of headers and of hooks' variables are masked; profiles are
 /// named, not quoted.
 pub fn masked(config: &Config) -> Value {
-    let Config { listen, admin, upstreams, aliases, sessions, store, lifecycle, injection, limits, hooks, profiles } =
-        config;
+    let Config {
+        listen,
+        admin,
+        upstreams,
+        aliases,
+        sessions,
+        store,
+        lifecycle,
+        injection,
+        limits,
+        continuation,
+        hooks,
+        profiles,
+    } = config;
     let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
     json!({
         "listen": listen.to_string(),
@@ -36,7 +48,7 @@ pub fn masked(config: &Config) -> Value {
         "lifecycle": {
             "max_injected_context_chars": lifecycle.max_injected_context_chars,
             "request_deadline": show_duration(lifecycle.request_deadline),
-            "max_requests_per_turn": 0,
+            "max_requests_per_turn": lifecycle.max_requests_per_turn,
         },
         "injection": {
             "layout": injection.layout.word(),
@@ -51,6 +63,7 @@ pub fn masked(config: &Config) -> Value {
             "outcome_text": show_size(limits.outcome_text),
             "concurrent_requests": limits.concurrent_requests,
         },
+        "continuation": {"max_per_turn": continuation.max_per_turn},
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })

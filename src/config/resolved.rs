@@ -27,6 +27,8 @@ pub struct Config {
     pub injection: Injection,
     /// Bounds.
     pub limits: Limits,
+    /// Turns that hooks extend.
+    pub continuation: Continuation,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -172,6 +174,15 @@ pub struct Lifecycle {
     pub max_injected_context_chars: usize,
     /// All hooks before a request goes up, together.
     pub request_deadline: Duration,
+    /// Model-facing requests of one turn beyond which no hook extends it; 0: no limit.
+    pub max_requests_per_turn: u32,
+}
+
+/// `continuation`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Continuation {
+    /// How often the hooks of `session.stopping` may extend one turn; 0: never.
+    pub max_per_turn: u32,
 }
 
 /// `injection.layout`.
@@ -231,6 +242,8 @@ pub enum EventKind {
     SessionStart,
     /// `prompt.submit`
     PromptSubmit,
+    /// `session.stopping`
+    SessionStopping,
     /// `session.stop`
     SessionStop,
     /// `session.fail`
@@ -241,14 +254,21 @@ pub enum EventKind {
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::SessionStart, Self::PromptSubmit, Self::SessionStop, Self::SessionFail, Self::SessionEnd];
+    pub const ALL: [Self; 6] = [
+        Self::SessionStart,
+        Self::PromptSubmit,
+        Self::SessionStopping,
+        Self::SessionStop,
+        Self::SessionFail,
+        Self::SessionEnd,
+    ];
 
     /// The name in configs, payloads and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SessionStart => "session.start",
             Self::PromptSubmit => "prompt.submit",
+            Self::SessionStopping => "session.stopping",
             Self::SessionStop => "session.stop",
             Self::SessionFail => "session.fail",
             Self::SessionEnd => "session.end",

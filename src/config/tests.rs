@@ -123,9 +123,10 @@ sessions:
   retain: 1d
   side_requests: ['model.family == "claude" && size(tools) == 0']
 store: { kind: memory }
-lifecycle: { max_injected_context_chars: 0, request_deadline: 500ms, max_requests_per_turn: 0 }
+lifecycle: { max_injected_context_chars: 0, request_deadline: 500ms, max_requests_per_turn: 50 }
 injection: { layout: stable, retain: history, wrap: false }
 limits: { request_body: 1MiB, buffered_bytes: 2MB, hook_output: 512, held_response: 1KiB, outcome_text: 1KB, concurrent_requests: 1 }
+continuation: { max_per_turn: 0 }
 hooks:
   - name: full
     on: [session.start, session.stop]
@@ -236,7 +237,7 @@ hooks:
       "lifecycle": {
         "max_injected_context_chars": 0,
         "request_deadline": "500ms",
-        "max_requests_per_turn": 0
+        "max_requests_per_turn": 50
       },
       "injection": {
         "layout": "stable",
@@ -250,6 +251,9 @@ hooks:
         "held_response": "1KiB",
         "outcome_text": "1KB",
         "concurrent_requests": 1
+      },
+      "continuation": {
+        "max_per_turn": 0
       },
       "hooks": [
         {
@@ -343,35 +347,29 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, hooks, profiles
     ");
 }
 
 #[test]
 fn what_is_not_available_yet_says_so() {
     insta::assert_snapshot!(table(&[
-        "continuation: { max_per_turn: 3 }",
         "bus: { maildir: x }",
         "store: { kind: redis, url: 'redis://h' }",
-        "lifecycle: { max_requests_per_turn: 5 }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
-        "hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { text: x } }]",
+        "hooks: [{ name: a, on: [prompt.submit, tool.call], run: { text: x } }]",
         "hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
-    continuation: { max_per_turn: 3 }
-        1:1: continuation: not available yet: continuing a turn that the model ended; leave it out
     bus: { maildir: x }
         1:1: bus: not available yet: the session bus; leave it out
     store: { kind: redis, url: 'redis://h' }
         1:16: store.kind: not available yet: a store that several gateways share; leave it out
         1:23: store.url: not available yet: a store that several gateways share; leave it out
-    lifecycle: { max_requests_per_turn: 5 }
-        1:37: lifecycle.max_requests_per_turn: not available yet: a limit of requests per turn; write 0
     hooks: [{ name: a, on: model.context, run: { text: x } }]
         1:24: hooks[0].on: not available yet: edits of everything the model sees; leave it out
-    hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { text: x } }]
-        1:40: hooks[0].on[1]: not available yet: continuing a turn that the model ended; leave it out
+    hooks: [{ name: a, on: [prompt.submit, tool.call], run: { text: x } }]
+        1:40: hooks[0].on[1]: not available yet: hooks on tool calls; leave it out
     hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]
         1:27: hooks[0].run.claude_code: not available yet: hook scripts written for Claude Code; leave it out
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
@@ -519,6 +517,8 @@ fn hooks_have_one_runner_a_name_and_events() {
         "hooks: [{ name: a, on: prompt.submit, run: {} }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]",
+        "hooks: [{ name: a, on: session.stopping, run: { text: x } }]",
+        "hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { file: /etc/passwd } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: sh } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]",
@@ -543,6 +543,10 @@ fn hooks_have_one_runner_a_name_and_events() {
         1:44: hooks[0].run: more than one runner, write one of text, file, command and http
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command, leave them out
+    hooks: [{ name: a, on: session.stopping, run: { text: x } }]
+        1:24: hooks[0].on: a text can't decide on session.stopping, write a command or http
+    hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { file: /etc/passwd } }]
+        1:24: hooks[0].on: a text can't decide on session.stopping, write a command or http
     hooks: [{ name: a, on: prompt.submit, run: { command: sh } }]
         1:55: hooks[0].run.command: a single value where a list belongs, write a list such as [a, b]
     hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]

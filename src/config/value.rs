@@ -80,6 +80,7 @@ macro_rules! scalar {
 
 scalar! {
     bool, "true or false", {"type": "boolean"}, |text| text.parse().ok();
+    u32, "a whole number", {"type": "integer", "minimum": 0}, |text| text.parse().ok();
     Count, "a whole number", {"type": "integer", "minimum": 0}, |text| text.parse::<u32>().ok().map(|n| Self(n as usize));
     Size, "a size such as 64MiB, 10MB or 512", {"type": ["string", "integer"], "examples": ["64MiB", "10MB", 512]},
         |text| units::parse_size(text).map(Self);
@@ -247,11 +248,10 @@ choice! {
 }
 
 /// Events that are agreed on but do not fire yet.
-const LATER_EVENTS: [(&str, &str); 4] = [
+const LATER_EVENTS: [(&str, &str); 3] = [
     ("model.context", "edits of everything the model sees"),
     ("tool.result", "hooks on tool results"),
     ("tool.call", "hooks on tool calls"),
-    ("session.stopping", "continuing a turn that the model ended"),
 ];
 
 impl Value for EventKind {
@@ -301,26 +301,6 @@ impl Value for StoreKind {
 
     fn schema() -> Json {
         json!({"enum": ["sled", "memory"]})
-    }
-}
-
-/// Nothing but this feature's resting value is accepted until the feature is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NoRequestLimit;
-
-impl Value for NoRequestLimit {
-    const WRITE: &'static str = "0";
-
-    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
-        let Count(limit) = Count::read(node, reader)?;
-        if limit > 0 {
-            reader.refuse(node.place, "not available yet: a limit of requests per turn; write 0");
-        }
-        (limit == 0).then_some(Self)
-    }
-
-    fn schema() -> Json {
-        json!({"const": 0})
     }
 }
 

@@ -5,9 +5,7 @@ use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
 use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
 use super::section::section;
-use super::value::{
-    BaseUrl, Count, Expression, Headers, Include, NoRequestLimit, Pattern, Pointer, Prefix, Size, StoreKind, Url,
-};
+use super::value::{BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Size, StoreKind, Url};
 use http::HeaderName;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -35,13 +33,14 @@ section! {
         injection: Injection = "{}",
         /// Bounds.
         limits: Limits = "{}",
+        /// Turns that hooks extend.
+        continuation: Continuation = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
         profiles: Vec<At<String>> = "[]",
     }
     later {
-        "continuation": "continuing a turn that the model ended",
         "bus": "the session bus",
         "knowledge": "proposals and shared knowledge",
         "policies": "policies on what cannot be seen",
@@ -134,8 +133,8 @@ section! {
         max_injected_context_chars: Count = "4000",
         /// All hooks before a request goes up, together.
         request_deadline: Duration = "20s",
-        /// Requests of one turn; 0 is no limit.
-        max_requests_per_turn: NoRequestLimit = "0",
+        /// Requests of one turn beyond which no hook extends it; 0 is no limit.
+        max_requests_per_turn: u32 = "0",
     }
 
     /// Where hooks' text goes.
@@ -164,6 +163,12 @@ section! {
         concurrent_requests: At<Count> = "4096",
     }
 
+    /// Turns that hooks extend.
+    struct Continuation {
+        /// How often the hooks of session.stopping may send the model back to work in one turn; 0 is never.
+        max_per_turn: u32 = "3",
+    }
+
     /// One hook.
     struct Hook {
         /// Its name, unique.
@@ -176,9 +181,9 @@ section! {
         slot: Option<At<String>> = "null",
         /// A CEL expression; the hook runs when it is true.
         when: Option<Expression> = "null",
-        /// How long it may take; without one 5s, on prompt.submit 15s.
+        /// How long it may take; without one 5s, on prompt.submit 15s, on session.stopping 120s.
         timeout: Option<Duration> = "null",
-        /// When it fails: go on without it, or block the prompt.
+        /// When it fails: go on without it, or block the prompt. On session.stopping the turn ends either way.
         on_error: OnError = "skip",
         /// audit: it runs and is recorded, changes nothing and never blocks.
         mode: Mode = "enforce",

@@ -77,6 +77,9 @@ pub struct Answer {
     pub signed: bool,
     /// More than one choice or candidate was answered.
     pub many: bool,
+    /// The model refused in so many words, though it ended by itself (OpenAI's `refusal`).
+    #[serde(default)]
+    pub refused: bool,
     /// The upstream's error text, for the log and `session.fail`.
     pub error: Option<String>,
 }

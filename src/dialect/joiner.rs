@@ -21,6 +21,9 @@ pub enum JoinError {
     /// A piece that is not legal where it stands.
     #[error("{0} is out of order")]
     OutOfOrder(String),
+    /// The upstream says that it failed.
+    #[error("the upstream failed: {0}")]
+    Failed(String),
 }
 
 /// Makes one legal message of the legs of an answer: one start, indexes and sequence numbers that run on, one end.
@@ -30,7 +33,7 @@ pub enum JoinError {
 /// down that breaks the order of the message.
 ///
 /// Called in this order: [`Joiner::piece`] for every piece of a leg, until [`Joiner::is_over`] or the leg's bytes end; then
-/// either [`Joiner::next_leg`] and again from the start, or [`Joiner::end`], once.
+/// either [`Joiner::next_leg`] and again from the start, or [`Joiner::end`], once. [`Joiner::lose`] may come before the end.
 pub trait Joiner: Send {
     /// The next piece of the running leg. What goes down now is added to `out`.
     ///
@@ -51,6 +54,9 @@ pub trait Joiner: Send {
 
     /// The leg that is over is followed by another: its terminal pieces are not passed on.
     fn next_leg(&mut self);
+
+    /// The running leg, one behind the first, is lost, whatever was seen of it: it is no part of the message any more.
+    fn lose(&mut self);
 
     /// The message ends. With the running leg if that is over, else, when it has not spoken, with the one before. The
     /// end's pieces are added to `out`: of a single leg as they came, of several with what they cost together (output

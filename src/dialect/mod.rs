@@ -1,20 +1,28 @@
 //! The four wire formats. Each is one folder: view (reading a request), lower (placements to splices), reader (an answer,
-//! streamed or not), writer (a whole answer and errors made by the gateway). Pure: no IO, no tasks.
+//! streamed or not), writer (a whole answer and errors made by the gateway), joiner and legs (several answers that the
+//! client knows as one: on their way down, and in the histories that go up). Pure: no IO, no tasks.
 //!
 //! A new dialect is one new folder, one variant of [`DialectId`] and one arm of [`of`].
 
 pub mod anthropic;
 mod blocks;
+mod body_joiner;
 pub mod chat;
+mod frame;
 pub mod gemini;
+mod held;
 mod history;
 mod joiner;
+#[cfg(test)]
+mod leg_testing;
 pub mod neutral;
 mod object;
 mod openai;
 mod path;
 mod plan;
 pub mod responses;
+mod rewrite;
+mod split;
 #[cfg(test)]
 mod testing;
 mod transcript;

@@ -66,6 +66,11 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
+    /// Whether an item is not left out.
+    pub(super) fn stays(&self, item: usize) -> bool {
+        !self.omissions.iter().any(|omission| omission.items.contains(&item))
+    }
+
     /// Takes the omitted items out of the native array.
     pub(super) fn remove_omitted(&self, splice: &mut Splice, elements: &[Span], view: &RequestView) {
         if self.omissions.is_empty() {
@@ -73,7 +78,7 @@ impl<'a> Plan<'a> {
         }
         blocks::remove(splice, elements, |element| {
             let item = view.items.partition_point(|item| item.elements.end <= element);
-            self.omissions.iter().any(|omission| omission.items.contains(&item))
+            !self.stays(item)
         });
     }
 }

@@ -15,7 +15,7 @@ use batch::Batch;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use idle::Idle;
+pub(super) use idle::Idle;
 use std::future::Future as _;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
@@ -34,7 +34,7 @@ pub struct BrokenOff(Cut);
 pub struct RelayBody<B> {
     upstream: B,
     tap: Option<Box<dyn Tap>>,
-    idle: Idle,
+    idle: Option<Idle>,
     batch: Batch,
     steps_left: u8,
     /// Something is gathered and waits for the tap's release.
@@ -60,14 +60,14 @@ enum Last {
 
 impl<B> RelayBody<B>
 where
-    B: Body<Data = Bytes> + Unpin,
+    B: Body<Data = Bytes, Error: Into<Cut>> + Unpin,
 {
-    /// A relay of `upstream` that gives up after `idle_timeout` without a byte.
-    pub fn new(upstream: B, idle_timeout: Duration, tap: Option<Box<dyn Tap>>) -> Self {
+    /// A relay of `upstream` that gives up after `idle_timeout` without a byte; `None`: the body itself sees to that.
+    pub fn new(upstream: B, idle_timeout: Option<Duration>, tap: Option<Box<dyn Tap>>) -> Self {
         let mut body = Self {
             upstream,
             tap,
-            idle: Idle::new(idle_timeout),
+            idle: idle_timeout.map(Idle::new),
             batch: Batch::default(),
             steps_left: STEPS_ASIDE,
             gathered: false,
@@ -93,10 +93,13 @@ where
         while self.last.is_none() && !self.batch.is_full() {
             match Pin::new(&mut self.upstream).poll_frame(cx) {
                 Poll::Ready(Some(Ok(frame))) => self.take(frame),
-                Poll::Ready(Some(Err(_))) => self.cut(Cut::Broken),
+                Poll::Ready(Some(Err(error))) => self.cut(error.into()),
                 Poll::Ready(None) => self.upstream_ended(),
                 Poll::Pending if self.batch.is_empty() => {
-                    ready!(self.idle.poll(cx));
+                    match &mut self.idle {
+                        Some(idle) => ready!(idle.poll(cx)),
+                        None => return Poll::Pending,
+                    }
                     self.cut(Cut::Idle);
                 }
                 Poll::Pending if self.steps_left > 0 => {
@@ -111,7 +114,9 @@ where
     }
 
     fn take(&mut self, frame: Frame<Bytes>) {
-        self.idle.reset();
+        if let Some(idle) = &mut self.idle {
+            idle.reset();
+        }
         match frame.into_data() {
             Ok(data) => {
                 if let Some(tap) = &mut self.tap {
@@ -186,7 +191,7 @@ impl<B> Drop for RelayBody<B> {
 
 impl<B> Body for RelayBody<B>
 where
-    B: Body<Data = Bytes> + Unpin,
+    B: Body<Data = Bytes, Error: Into<Cut>> + Unpin,
 {
     type Data = Bytes;
     type Error = BrokenOff;

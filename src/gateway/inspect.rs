@@ -1,4 +1,5 @@
 //! Whether hooks look into a request, and what becomes of it.
+use super::admission::Share;
 use super::client_body::ClientBody;
 use super::errors::GatewayError;
 use super::read::ReadBody;
@@ -10,10 +11,14 @@ use crate::upstream::RequestBody;
 use axum::body::Body;
 use axum::response::Response;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use std::sync::Arc;
 
 /// Carries the session's id to the client.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-hookgate-session");
+
+/// Asked of the upstream where its answer is looked into before it goes down.
+const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// What becomes of a request.
 pub enum Inspected {
@@ -29,13 +34,23 @@ pub struct Passage {
     pub body: RequestBody,
     /// Follows the answer of a turn.
     pub follow: Option<Box<Follow>>,
+    /// The body, not compressed, where the answer may be continued.
+    pub again: Option<Kept>,
     /// The session's id, for the client.
     pub session: Option<String>,
 }
 
+/// A body that is kept while its answer comes.
+pub struct Kept {
+    /// The body.
+    pub body: Rope,
+    /// Its part of the budget.
+    pub share: Arc<Share>,
+}
+
 impl Passage {
     fn relayed(body: RequestBody) -> Self {
-        Self { body, follow: None, session: None }
+        Self { body, follow: None, again: None, session: None }
     }
 }
 
@@ -56,20 +71,26 @@ pub(super) async fn inspect(
     let read = exchange.read(headers, body).await?;
     let asked = asked(exchange, endpoint, headers, &read);
     let prepared = exchange.gateway.turns.clone().prepare(asked).await?;
-    let ReadBody { sent, share, .. } = read;
-    let whole = |rope: Rope| RequestBody::rope(rope).holding(share);
+    let ReadBody { sent, plain, share } = read;
+    let share = Arc::new(share);
+    let whole = |rope: Rope| RequestBody::rope(rope).holding(share.clone());
     Ok(Inspected::Up(match prepared {
         Prepared::Relay => Passage::relayed(whole(Rope::from(sent))),
         Prepared::Changed { body, session } => {
             headers.remove(CONTENT_ENCODING);
-            Passage { body: whole(body), follow: None, session }
+            Passage { session, ..Passage::relayed(whole(body)) }
         }
         Prepared::Send { body: changed, follow } => {
             if changed.is_some() {
                 headers.remove(CONTENT_ENCODING);
             }
             let session = Some(follow.session().to_owned());
-            Passage { body: whole(changed.unwrap_or_else(|| Rope::from(sent))), follow: Some(follow), session }
+            let again = follow.may_go_on().then(|| {
+                headers.insert(ACCEPT_ENCODING, IDENTITY);
+                Kept { body: changed.clone().unwrap_or_else(|| Rope::from(plain)), share: share.clone() }
+            });
+            let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
+            Passage { body, follow: Some(follow), again, session }
         }
         Prepared::Reply { body, content_type, session } => {
             let mut response = Response::new(Body::from(body));

@@ -2,9 +2,11 @@
 use super::admission::Place;
 use super::body::RelayBody;
 use super::guard::StreamGuard;
+use super::leg_request::{LegBody, LegRequest};
+use super::legs::{LegsBody, Wire};
 use super::request::Exchange;
-use super::tap::Tap;
-use super::turn::Follow;
+use super::turn::{Follow, Watched};
+use crate::json::Rope;
 use crate::upstream::Answer;
 use crate::upstream::headers::strip_hop_by_hop;
 use axum::body::Body;
@@ -17,20 +19,36 @@ use http::{StatusCode, Version};
 const EVENT_STREAM: &str = "text/event-stream";
 
 /// The answer as it is: status, headers but the hop-by-hop ones, every byte, trailers. Its places are kept
-/// until its end.
-pub(super) fn relay(exchange: &Exchange<'_>, answer: Answer, follow: Option<Box<Follow>>, place: Place) -> Response {
+/// until its end. `again`: the request and its body, where the answer may be continued.
+pub(super) fn relay(
+    exchange: &Exchange<'_>,
+    answer: Answer,
+    follow: Option<Box<Follow>>,
+    again: Option<(LegRequest, Rope)>,
+    place: Place,
+) -> Response {
     let Answer { response, place: lane } = answer;
     let (mut head, body) = response.into_parts();
     let guard = guard(exchange, &head);
-    let tap = match follow {
-        Some(follow) => follow.answered(head.status, &head.headers, guard),
-        None => guard.map(|guard| Box::new(guard) as Box<dyn Tap>),
+    let Watched { tap, legs } = match follow {
+        Some(follow) => follow.answered(head.status, &head.headers, guard, again),
+        None => Watched::only(guard),
     };
     strip_hop_by_hop(&mut head.headers);
     // The client's connection is HTTP/1.1, whatever the upstream's was.
     head.version = Version::HTTP_11;
-    let body = RelayBody::new(body, exchange.upstream.idle_timeout(), tap).holding((place, lane));
-    Response::from_parts(head, Body::new(body))
+    let idle_timeout = exchange.upstream.idle_timeout();
+    let body = match (legs, exchange.endpoint.as_ref()) {
+        (Some((director, form)), Some(endpoint)) => {
+            // How long it becomes is not known yet.
+            head.headers.remove(CONTENT_LENGTH);
+            let wire = Wire { dialect: endpoint.dialect, form, idle_timeout };
+            let legs = LegsBody::new(LegBody::new(body, lane), wire, director);
+            Body::new(RelayBody::new(legs, None, tap).holding(place))
+        }
+        _ => Body::new(RelayBody::new(body, Some(idle_timeout), tap).holding((place, lane))),
+    };
+    Response::from_parts(head, body)
 }
 
 /// A guard for event streams of a known dialect. Not where an error event could not be read: compressed, or beyond an

@@ -1,8 +1,10 @@
 //! The life of a request.
 use super::Gateway;
 use super::client_body::ClientBody;
+use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Inspected, Passage, inspect, set_session};
+use super::leg_request::LegRequest;
 use super::path::has_dot_segment;
 use super::read::{ReadBody, ReadError, read};
 use super::relay::relay;
@@ -29,7 +31,7 @@ const MODELS: &str = "/models/";
 /// One request under way: what is known once it is routed.
 pub struct Exchange<'a> {
     /// What all requests share.
-    pub gateway: &'a Gateway,
+    pub gateway: &'a Arc<Gateway>,
     /// Its name.
     pub id: RequestId,
     /// Where it goes.
@@ -124,7 +126,7 @@ impl Routed {
 }
 
 async fn answer(
-    gateway: &Gateway,
+    gateway: &Arc<Gateway>,
     id: RequestId,
     routed: Routed,
     mut head: Parts,
@@ -140,14 +142,19 @@ async fn answer(
 
     let query = head.uri.query().map(str::to_owned);
     let exchange = Exchange { gateway, id, upstream, endpoint, query, path_ids };
-    let Passage { body, follow, session } = match inspect(&exchange, &mut head.headers, body).await? {
+    let Passage { body, follow, again, session } = match inspect(&exchange, &mut head.headers, body).await? {
         Inspected::Up(passage) => passage,
         Inspected::Answered(response) => return Ok(response),
     };
 
     let line = line_behind(&head, session_prefix + route.prefix)?;
-    let line = exchange.renamed(line)?;
+    let mut line = exchange.renamed(line)?;
+    let renamed = Renamed::find(&exchange, &line, &head.headers).await;
+    if let Some(renamed) = &renamed {
+        line = renamed.line(&line, &mut head.headers)?;
+    }
     let call = Call { method: head.method, line, headers: head.headers, body };
+    let again = again.map(|kept| (LegRequest::new(gateway.clone(), route.upstream, &call, kept.share), kept.body));
     let answer = match upstream.send(call).await {
         Ok(answer) => answer,
         Err(error) => {
@@ -158,7 +165,10 @@ async fn answer(
         }
     };
 
-    let mut response = relay(&exchange, answer, follow, place);
+    let mut response = relay(&exchange, answer, follow, again, place);
+    if let Some(renamed) = renamed {
+        response = renamed.present(response).await?;
+    }
     if let Some(session) = session {
         set_session(response.headers_mut(), &session);
     }

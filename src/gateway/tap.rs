@@ -13,6 +13,19 @@ pub enum Cut {
     Unfinished,
 }
 
+impl From<hyper::Error> for Cut {
+    fn from(_: hyper::Error) -> Self {
+        Self::Broken
+    }
+}
+
+#[cfg(test)]
+impl From<std::io::Error> for Cut {
+    fn from(_: std::io::Error) -> Self {
+        Self::Broken
+    }
+}
+
 /// How the relay of an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

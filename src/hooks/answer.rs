@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Fields of the contract that later versions honour: known, so no typing error, but without effect.
-const LATER: [&str; 7] = ["edits", "continue", "message", "veto", "tool", "propose", "send"];
+const LATER: [&str; 4] = ["edits", "tool", "propose", "send"];
 
 /// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
 const NAMED_FIELDS: usize = 8;
@@ -84,6 +84,7 @@ impl Reader {
         let answer: Map<String, Value> =
             serde_json::from_str(text).map_err(|e| HookFailure::InvalidJson(e.to_string()))?;
         let mut unknown = Vec::new();
+        let (mut asks, mut message) = (None, None);
         // `null` is an absent field: serializers write it for one that is not set.
         for (field, value) in answer.iter().filter(|(_, value)| !value.is_null()) {
             match field.as_str() {
@@ -91,11 +92,15 @@ impl Reader {
                 "clear_context" => self.clear_context(value)?,
                 "block" => self.block(value)?,
                 "respond" => self.respond(value)?,
+                "continue" => asks = self.flag("continue", value)?,
+                "message" => message = self.message(value)?,
+                "veto" => self.parsed.outcome.veto = self.flag("veto", value)?.unwrap_or_default(),
                 later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
                 _ => unknown.push(field.as_str()),
             }
         }
         self.unknown_fields(&unknown);
+        self.continuation(asks, message);
         Ok(())
     }
 
@@ -116,11 +121,10 @@ impl Reader {
     fn clear_context(&mut self, value: &Value) -> Result<(), HookFailure> {
         let clear =
             value.as_bool().ok_or(HookFailure::WrongType { field: "clear_context", expected: "true or false" })?;
-        // A prompt's context is ephemeral; it has no slot that could be emptied.
-        if clear && self.kind == EventKind::PromptSubmit {
-            self.ignored("clear_context");
-        } else {
-            self.parsed.outcome.clear_context = clear;
+        match self.kind {
+            // A prompt's context is ephemeral; it has no slot that could be emptied. An end that is not decided has no say.
+            EventKind::PromptSubmit | EventKind::SessionStopping if clear => self.ignored("clear_context"),
+            _ => self.parsed.outcome.clear_context = clear,
         }
         Ok(())
     }
@@ -149,6 +153,35 @@ impl Reader {
         Ok(())
     }
 
+    /// A field that only `session.stopping` knows; `None` on the other events.
+    fn flag(&mut self, field: &'static str, value: &Value) -> Result<Option<bool>, HookFailure> {
+        let flag = value.as_bool().ok_or(HookFailure::WrongType { field, expected: "true or false" })?;
+        Ok(self.on_stopping(field).then_some(flag))
+    }
+
+    fn message<'v>(&mut self, value: &'v Value) -> Result<Option<&'v str>, HookFailure> {
+        let text = value.as_str().ok_or(HookFailure::WrongType { field: "message", expected: "a text" })?;
+        Ok(self.on_stopping("message").then_some(text))
+    }
+
+    fn on_stopping(&mut self, field: &str) -> bool {
+        let known = self.kind == EventKind::SessionStopping;
+        if !known {
+            self.ignored(field);
+        }
+        known
+    }
+
+    /// The model can't go on without being told something: an empty message is no legal one in any dialect.
+    fn continuation(&mut self, asks: Option<bool>, message: Option<&str>) {
+        match (asks, message.filter(|text| !text.trim().is_empty())) {
+            (Some(true), Some(text)) => self.parsed.outcome.continue_with = Some(self.cut(text)),
+            (Some(true), None) => self.warn("`continue` has no message; nothing continues".into()),
+            (None, Some(_)) => self.warn("`message` has no effect without `continue: true`".into()),
+            _ => {}
+        }
+    }
+
     /// The one text member of an object; `None` when it is absent or blank. `paths`: of the object and of the member.
     fn member<'v>(
         &mut self,
@@ -168,10 +201,15 @@ impl Reader {
     }
 
     fn push_context(&mut self, text: &str) {
-        if !text.trim().is_empty() {
-            let text = self.cut(text);
-            self.parsed.outcome.context.push(text);
+        if text.trim().is_empty() {
+            return;
         }
+        // What a stopping hook has to say to the model is its message; slots are for when the turn is over.
+        if self.kind == EventKind::SessionStopping {
+            return self.ignored("context");
+        }
+        let text = self.cut(text);
+        self.parsed.outcome.context.push(text);
     }
 
     fn cut(&mut self, text: &str) -> String {
@@ -182,8 +220,12 @@ impl Reader {
         text[..end].to_owned()
     }
 
+    /// Said once, however many texts the field has.
     fn ignored(&mut self, field: &str) {
-        self.warn(format!("`{field}` has no effect on {}", self.kind.name()));
+        let warning = format!("`{field}` has no effect on {}", self.kind.name());
+        if !self.parsed.warnings.contains(&warning) {
+            self.warn(warning);
+        }
     }
 
     fn unknown_fields(&mut self, names: &[&str]) {

@@ -30,7 +30,7 @@ pub struct Event {
     /// Only for hooks with `include: [request]`; the pipeline takes it out for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<NeutralRequest>>,
-    /// Only on stop and fail.
+    /// Only on stopping, stop and fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnInfo>,
     /// Why a turn failed or a session ended; only on `session.fail` and `session.end`.
@@ -100,11 +100,11 @@ pub struct TurnInfo {
     pub native_finish_reason: Option<String>,
     /// Input of the last request, output of all.
     pub usage: Usage,
-    /// Answers spliced into one.
+    /// Answers of the model that the message which ends now is made of: 1 where no hook extended it.
     pub legs: u32,
-    /// Whether a continuation has begun in this turn.
+    /// From the first continuation of a turn to the next user prompt, across tool steps.
     pub continuing: bool,
-    /// Ordinal of the run of the stopping hook.
+    /// Ordinal, from 1, of the end that this is in its turn: one more than the continuations before it.
     pub attempt: u32,
 }
 
@@ -132,6 +132,11 @@ pub struct Outcome {
     pub block: Option<String>,
     /// The gateway answers with this text.
     pub respond: Option<String>,
+    /// The turn does not end yet: the model is told this text, which is not blank, and goes on. Only on
+    /// `session.stopping`.
+    pub continue_with: Option<String>,
+    /// The turn ends, whatever other hooks say. Only on `session.stopping`.
+    pub veto: bool,
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod report;
 mod rules;
 pub mod runner;
 pub mod schema;
+mod stopping;
 mod variables;
 pub mod when;
 
@@ -27,4 +28,5 @@ pub use failure::{HookFailure, HooksError};
 pub use pipeline::{FireContext, Pipeline};
 pub use report::{HookReport, Status};
 pub use rules::Rules;
+pub use stopping::Verdict;
 pub use when::When;

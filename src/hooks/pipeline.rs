@@ -5,6 +5,7 @@ use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
 use super::variables::Variables;
 use super::{HookFailure, HooksError, Outcome, Parsed, When};
 use crate::config::{self, EventKind, Mode, OnError};
+use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use http::HeaderMap;
@@ -20,6 +21,8 @@ use tracing::Instrument;
 const fn default_timeout(kind: EventKind) -> Duration {
     match kind {
         EventKind::PromptSubmit => Duration::from_secs(15),
+        // What decides whether work is done runs builds and tests.
+        EventKind::SessionStopping => Duration::from_secs(120),
         EventKind::SessionStart | EventKind::SessionStop | EventKind::SessionFail | EventKind::SessionEnd => {
             Duration::from_secs(5)
         }
@@ -174,10 +177,9 @@ impl Firing<'_> {
         let labels = [("hook", report.hook.clone().into()), ("event", metrics::SharedString::const_str(event))];
         let result = report.status.name();
         let [hook_label, event_label] = labels.clone();
-        metrics::counter!("hookgate_hook_runs_total", &[hook_label, event_label, ("result", result.into())][..])
-            .increment(1);
+        metrics::counter!(names::HOOK_RUNS, &[hook_label, event_label, ("result", result.into())][..]).increment(1);
         if report.status != Status::SkippedByWhen {
-            metrics::histogram!("hookgate_hook_duration_seconds", &labels[..]).record(report.duration);
+            metrics::histogram!(names::HOOK_SECONDS, &labels[..]).record(report.duration);
         }
         match &report.status {
             Status::Failed(failure) => tracing::warn!(hook = name, event, "hook {name:?} failed: {failure}"),
@@ -224,6 +226,8 @@ fn effects(outcome: &Outcome) -> String {
         (outcome.clear_context, "clear_context"),
         (outcome.block.is_some(), "block"),
         (outcome.respond.is_some(), "respond"),
+        (outcome.continue_with.is_some(), "continue"),
+        (outcome.veto, "veto"),
     ];
     effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }

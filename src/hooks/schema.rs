@@ -63,6 +63,9 @@ pub fn answer() -> Value {
                 "required": ["text"],
                 "properties": {"text": {"type": "string"}},
             },
+            "continue": {"type": "boolean", "description": "session.stopping only: the turn does not end yet, the model is told the message and goes on."},
+            "message": {"type": "string", "description": "What the model is told; continue does nothing without it. Several hooks' messages are joined."},
+            "veto": {"type": "boolean", "description": "session.stopping only: the turn ends, whatever other hooks say."},
         },
     })
 }
@@ -132,7 +135,7 @@ fn request() -> Value {
 
 fn turn() -> Value {
     json!({
-        "description": "The turn that ended; only on session.stop and session.fail.",
+        "description": "The turn that ends; only on session.stopping, session.stop and session.fail.",
         "type": "object",
         "required": ["id", "text", "tool_calls", "finish_reason", "usage", "legs", "continuing", "attempt"],
         "properties": {
@@ -151,9 +154,9 @@ fn turn() -> Value {
                     "output": {"type": "integer", "description": "Output of the whole turn, in tokens."},
                 },
             },
-            "legs": {"type": "integer", "minimum": 1},
-            "continuing": {"type": "boolean"},
-            "attempt": {"type": "integer", "minimum": 1},
+            "legs": {"type": "integer", "minimum": 1, "description": "Answers of the model that the message which ends now is made of."},
+            "continuing": {"type": "boolean", "description": "Whether a hook has extended this turn."},
+            "attempt": {"type": "integer", "minimum": 1, "description": "One more than the continuations of this turn so far."},
         },
     })
 }

@@ -29,7 +29,7 @@ pub(super) enum Variable {
     Request,
     /// `request.tools`.
     Tools,
-    /// `turn` of the payload; undefined but on stop and fail.
+    /// `turn` of the payload; undefined but on stopping, stop and fail.
     Turn,
     /// The client's headers by lower-case name, without credentials.
     Headers,

@@ -54,6 +54,11 @@ impl ArrayFramer {
     /// Takes the next bytes and calls `each` for every element that they complete. An element that lies wholly in
     /// `chunk` is not copied. One beyond [`MAX_ELEMENT`] is dropped and [`ArrayFramer::overflowed`] says so.
     pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
+        self.push_at(chunk, |element, _end| each(element));
+    }
+
+    /// As [`ArrayFramer::push`], and says where in `chunk` each element ends.
+    pub fn push_at(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8], usize)) {
         let mut rest = chunk;
         loop {
             rest = self.skip_to_element(rest);
@@ -65,7 +70,8 @@ impl ArrayFramer {
                 self.partial.keep(element);
                 return;
             }
-            self.partial.complete(element, &mut each);
+            let at = chunk.len() - behind.len();
+            self.partial.complete(element, |element| each(element, at));
             rest = behind;
         }
     }

@@ -2,7 +2,7 @@
 //! wrote it); on broken text these return errors or `None`, never panic. Nothing is kept: what is not asked for is
 //! stepped over at the scanner's speed. Spans count from the start of the text that was given.
 use super::scan::Scanner;
-use super::unescape::unescape;
+use super::unescape::{escape as unescape_one, unescape};
 use super::{Kind, ScanError, Span, duplicate};
 use std::borrow::Cow;
 use std::{iter, mem};
@@ -46,6 +46,22 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
     let span = scanner.string().ok()?;
     scanner.end().ok()?;
     inside(raw, span).map(unescape)
+}
+
+/// The characters of the string that `raw` holds, decoded as by [`string`], each with the byte of `raw` where it begins.
+pub fn chars(raw: &str) -> impl Iterator<Item = (usize, char)> {
+    let inside = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default();
+    let mut rest = inside;
+    iter::from_fn(move || {
+        let at = 1 + inside.len() - rest.len();
+        let mut plain = rest.chars();
+        let (character, behind) = match plain.next()? {
+            '\\' => unescape_one(plain.as_str()),
+            character => (character, plain.as_str()),
+        };
+        rest = behind;
+        Some((at, character))
+    })
 }
 
 /// The value of the first member with this (decoded) key, if `raw` holds an object that has one. Later members are not

@@ -28,7 +28,7 @@ fn at_backslash(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The character of one escape and the text behind it; `text` starts behind the backslash.
-fn escape(text: &str) -> (char, &str) {
+pub(super) fn escape(text: &str) -> (char, &str) {
     let mut behind = text.chars();
     let character = match behind.next() {
         Some(plain @ ('"' | '\\' | '/')) => plain,

@@ -93,6 +93,12 @@ pub fn delta_node(scope: Digest, delta: &Delta) -> Option<Digest> {
     Some(scope.then(Digest::of(&[kind, id.as_bytes()])))
 }
 
+/// The node of an answer of several legs by the id that the client knows it by, whoever's it is: a request for a stored
+/// answer names nothing else.
+pub fn response_node(id: &str) -> Digest {
+    Digest::of(&[b"response", id.as_bytes()])
+}
+
 /// The node of an answer by its id, for deltas that will name it.
 pub fn answer_node(scope: Digest, id: &str) -> Digest {
     scope.then(Digest::of(&[b"answer", id.as_bytes()]))

@@ -1,11 +1,15 @@
 //! A conversation: one history under a session, its layout, its baseline and its running turn.
 //!
 //! A session key can carry several: sub-agents that share a URL, a memory-extraction agent, a fork after a rewind.
+mod turn;
+
+pub use turn::{Said, Turn};
+
 use super::ledger::Ledger;
 use super::prefix::{Piece, Prefix};
 use super::record::SessionKey;
+use crate::context::Digest;
 use crate::context::placement::Placed;
-use crate::context::{Call, Digest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -39,36 +43,6 @@ impl Shape {
     pub fn is_other_agent(self, other: Self) -> bool {
         self.system != other.system && self.tools != other.tools
     }
-}
-
-/// The running or last turn.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Turn {
-    /// Stable over retries: conversation, ordinal and normal form of the prompt.
-    pub id: String,
-    /// Ordinal within the session, from 1.
-    pub number: u64,
-    /// Ended by itself and delivered.
-    pub done: bool,
-    /// `session.fail` was fired for it.
-    pub failed: bool,
-    /// The user's words, where later requests of the turn do not show them (deltas).
-    pub prompt: String,
-    /// Model-facing requests so far.
-    pub requests: u32,
-    /// Output tokens over all its requests.
-    pub output: u64,
-    /// What was said in requests whose history the provider holds; elsewhere the request itself shows it.
-    pub said: Said,
-}
-
-/// Text and calls of a turn's earlier answers.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Said {
-    /// The text, answers joined.
-    pub text: String,
-    /// The calls in order.
-    pub calls: Vec<Call>,
 }
 
 /// A conversation as stored.
@@ -218,6 +192,15 @@ impl Live {
     }
 }
 
+/// An answer of several legs: the client knows it by the first one's id, the provider goes on behind the last one's.
+#[derive(Debug)]
+pub struct Successor {
+    /// What the client says.
+    pub first: String,
+    /// What the provider is to hear.
+    pub last: String,
+}
+
 /// What a commit writes beside the record and the ledger's new entries.
 #[derive(Debug, Default)]
 pub struct Change {
@@ -225,4 +208,6 @@ pub struct Change {
     pub dropped: Vec<u64>,
     /// Nodes by which later requests find the conversation.
     pub nodes: Vec<Digest>,
+    /// An answer of several legs that ended.
+    pub successor: Option<Successor>,
 }

@@ -3,11 +3,17 @@
 //! ```text
 //! DATA c/ID          the record                       (DATA: the session's own range, see `store::keys`)
 //! DATA l/ID/SEQ      one ledger entry
+//! DATA s/DIGEST      the last id of an answer of several legs, under the node of its first (`successors`)
 //! DATA k/ID/SEQ      digest of one node: what to delete with the conversation, and in which order
 //! 1/n/DIGEST         a node: the session and conversation that its history belongs to
 //! ```
+mod find;
+mod successors;
+
+pub use find::Found;
+
 use super::anchor::Anchors;
-use super::chain::{Chain, Node};
+use super::chain::response_node;
 use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
@@ -29,13 +35,12 @@ const LIVE_BYTES: u64 = 256 << 20;
 const SWEEP_AT: usize = 20_000;
 /// Nodes in memory, about 200 bytes each.
 const NODES: u64 = 200_000;
+/// Ids of answers of several legs in memory, some 300 bytes each: those that are asked for next.
+const SUCCESSORS: u64 = 20_000;
 /// Nodes kept of one conversation: two a request, so the last 2,000 requests can be rewound to.
 const NODES_PER_CONVERSATION: u64 = 4096;
 /// Announced nodes that may wait for a commit. Each answer brings one; more wait only where answers fail.
 const UNWRITTEN: usize = 16;
-/// Newest nodes, and newest nodes where a request has ended, that are looked up one by one before halving the rest: the
-/// usual request extends one of them, even with many results of parallel calls behind it.
-const LINEAR: usize = 4;
 /// Where nodes stand.
 const NODES_SPACE: &[u8] = b"1/n/";
 /// Entries read from the store at once.
@@ -50,27 +55,12 @@ pub struct NodeOwner {
     pub conversation: String,
 }
 
-/// The longest known history that a request begins with.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The node.
-    pub node: Digest,
-    /// How many of the request's nodes it covers; all: a retry or a regeneration.
-    pub covered: usize,
-    /// Whose it is.
-    pub owner: Arc<NodeOwner>,
-}
-
-impl Found {
-    fn at(nodes: &[Node], index: usize, owner: Arc<NodeOwner>) -> Self {
-        Self { node: nodes[index].digest, covered: index + 1, owner }
-    }
-}
-
 /// The conversations of all sessions.
 pub struct Conversations {
     store: Arc<dyn Store>,
     nodes: Cache<Digest, Arc<NodeOwner>, RandomState>,
+    /// By their key in the store.
+    successors: Cache<Vec<u8>, Arc<str>, RandomState>,
     recent: Cache<Vec<u8>, Arc<Live>, RandomState>,
     /// Everything in use, also what `recent` let go of: one conversation never has two states.
     in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,
@@ -79,79 +69,15 @@ pub struct Conversations {
 impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
+        let hasher = RandomState::default();
         let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES);
         Self {
             store,
-            nodes: Cache::builder().max_capacity(NODES).build_with_hasher(RandomState::default()),
-            recent: recent.build_with_hasher(RandomState::default()),
+            nodes: Cache::builder().max_capacity(NODES).build_with_hasher(hasher.clone()),
+            successors: Cache::builder().max_capacity(SUCCESSORS).build_with_hasher(hasher.clone()),
+            recent: recent.build_with_hasher(hasher),
             in_use: Mutex::default(),
         }
-    }
-
-    /// The longest known history that `chain` begins with.
-    ///
-    /// # Errors
-    /// When the store can't be read.
-    pub async fn find(&self, chain: &Chain) -> Result<Option<Found>, StoreError> {
-        let nodes = chain.nodes();
-        let newest_first = || (0..nodes.len()).rev();
-        let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
-        let unknown = in_memory.map_or(0, |i| i + 1)..nodes.len();
-        let newest = unknown.clone().rev().take(LINEAR);
-        let ends = unknown.rev().skip(LINEAR).filter(|index| nodes[*index].answered).take(LINEAR);
-        for index in newest.chain(ends) {
-            if let Some(owner) = self.stored_node(nodes[index].digest).await? {
-                return Ok(Some(Found::at(nodes, index, owner)));
-            }
-        }
-        if let Some(index) = in_memory
-            && let Some(owner) = self.nodes.get(&nodes[index].digest)
-        {
-            return Ok(Some(Found::at(nodes, index, owner)));
-        }
-        if let Some(found) = self.find_by_halving(nodes).await? {
-            return Ok(Some(found));
-        }
-        // Only a delta's root can be known: the answer that it continues.
-        let root = chain.root();
-        let owner = match self.nodes.get(&root) {
-            Some(owner) => Some(owner),
-            None => self.stored_node(root).await?,
-        };
-        Ok(owner.map(|owner| Found { node: root, covered: 0, owner }))
-    }
-
-    /// A history that was answered at some point was answered at every earlier point where the model spoke: the nodes
-    /// where requests ended have no gaps, so halving finds the last known one in few reads.
-    async fn find_by_halving(&self, nodes: &[Node]) -> Result<Option<Found>, StoreError> {
-        let ends: Vec<usize> = (0..nodes.len()).filter(|i| nodes[*i].answered).collect();
-        let (mut low, mut high) = (0, ends.len());
-        let mut best = None;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.stored_node(nodes[ends[middle]].digest).await? {
-                Some(owner) => {
-                    best = Some((ends[middle], owner));
-                    low = middle + 1;
-                }
-                None => high = middle,
-            }
-        }
-        let Some((end, owner)) = best else { return Ok(None) };
-        // The answer that followed may be known as well.
-        if let Some(answer) = nodes.get(end + 1)
-            && let Some(owner) = self.stored_node(answer.digest).await?
-        {
-            return Ok(Some(Found::at(nodes, end + 1, owner)));
-        }
-        Ok(Some(Found::at(nodes, end, owner)))
-    }
-
-    async fn stored_node(&self, digest: Digest) -> Result<Option<Arc<NodeOwner>>, StoreError> {
-        let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
-        let owner: Arc<NodeOwner> = decode(&value)?;
-        self.nodes.insert(digest, owner.clone());
-        Ok(Some(owner))
     }
 
     /// The conversation of `owner`, from memory or the store; `None` when it was deleted.
@@ -246,6 +172,7 @@ impl Conversations {
         if is_forgotten() {
             return Ok(());
         }
+        change.nodes.extend(change.successor.as_ref().map(|successor| response_node(&successor.first)));
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
         change.nodes.retain(|node| !self.has(live, &[*node]));
         let owner = self.remember(live, &change.nodes);
@@ -254,6 +181,7 @@ impl Conversations {
             return Ok(());
         }
         let (mut batch, first, saved) = self.state_of(live, &mut change, *unsaved_from)?;
+        batch.extend(change.successor.map(|successor| self.write_successor(live, successor)));
         self.add_nodes(&mut batch, &owner, first, &change.nodes).await?;
         self.store.write(batch).await?;
         *unsaved_from = saved;
@@ -324,6 +252,7 @@ impl Conversations {
                     && self.stored_node(digest).await?.is_some_and(|now| *now == *owner)
                 {
                     batch.push((node_key(digest), None));
+                    batch.push(self.forget_successor(&owner.session, digest));
                 }
                 batch.push((place, None));
             }
@@ -367,6 +296,7 @@ impl Conversations {
             }
             self.store.write(batch).await?;
         }
+        self.forget_successors(session);
         self.in_use.lock().retain(|path, _| {
             let gone = path.starts_with(&records[..]);
             if gone {

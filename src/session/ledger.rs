@@ -5,7 +5,7 @@
 //! is gone is passed over: the history was rewritten.
 use super::anchor::{Anchor, Anchors};
 use crate::context::placement::{Note, Placed, TextKind};
-use crate::context::{Digest, RequestView, Role};
+use crate::context::{Digest, Leg, LegReply, RequestView, Role};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -49,14 +49,37 @@ pub enum What {
         /// The normal form of the made-up answer.
         answer: Option<Digest>,
     },
+    /// The answer behind this place is one message for the client; the model gave it in legs, and was told something
+    /// behind each but the last. Each answer of a regenerated prompt has an entry of its own.
+    Joined {
+        /// The legs before the last.
+        legs: Vec<Leg>,
+        /// The normal form of the whole answer, by which it is known.
+        answer: Option<Digest>,
+    },
 }
 
 impl Entry {
     fn bytes(&self) -> usize {
-        let texts: usize = self.what.texts().iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len()).sum();
-        let reply = if let What::Answered { reply, .. } = &self.what { reply.len() } else { 0 };
-        size_of::<Self>() + texts + reply
+        let content = match &self.what {
+            What::Prompt { texts } | What::Note { texts } => {
+                texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len()).sum()
+            }
+            What::Answered { reply, .. } => reply.len(),
+            What::Unopened { .. } => 0,
+            What::Joined { legs, .. } => legs.iter().map(leg_bytes).sum(),
+        };
+        size_of::<Self>() + content
     }
+}
+
+fn leg_bytes(leg: &Leg) -> usize {
+    let text = |text: &String| size_of::<String>() + text.len();
+    let reply: usize = match &leg.reply {
+        LegReply::Message(text) => text.len(),
+        LegReply::Results(results) => results.iter().map(|r| text(&r.id) + text(&r.name) + text(&r.text)).sum(),
+    };
+    size_of::<Leg>() + leg.id.as_ref().map_or(0, String::len) + leg.answer.iter().map(text).sum::<usize>() + reply
 }
 
 impl What {
@@ -64,7 +87,7 @@ impl What {
     pub fn texts(&self) -> &[Placed] {
         match self {
             Self::Prompt { texts } | Self::Note { texts } => texts,
-            Self::Answered { .. } | Self::Unopened { .. } => &[],
+            Self::Answered { .. } | Self::Unopened { .. } | Self::Joined { .. } => &[],
         }
     }
 }
@@ -85,8 +108,18 @@ pub struct Replay {
     pub notes: Vec<Note>,
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
-    /// Entries whose anchor is not in this history.
+    /// Answers that are taken apart, each with the legs before its last.
+    pub splits: Vec<(usize, Vec<Leg>)>,
+    /// Entries whose place is not in this history.
     pub lost: usize,
+}
+
+impl Replay {
+    /// An answer that came word for word the same again is what it was last: the client holds the newest one's signatures.
+    fn split(&mut self, item: usize, legs: &[Leg]) {
+        self.splits.retain(|(other, _)| *other != item);
+        self.splits.push((item, legs.to_vec()));
+    }
 }
 
 impl Ledger {
@@ -154,8 +187,12 @@ impl Ledger {
                     }
                 }
                 What::Answered { answer, .. } | What::Unopened { answer } => {
-                    replay.omitted.extend(answered_pair(view, item, *answer))
+                    replay.omitted.extend(answered_pair(view, item, *answer));
                 }
+                What::Joined { legs, answer } => match joined_answer(view, item, *answer) {
+                    Some(item) => replay.split(item, legs),
+                    None => replay.lost += 1,
+                },
             }
         }
         replay
@@ -212,7 +249,7 @@ impl Keep {
 /// The items from a prompt to the made-up answer behind it, if that is what stands there. A client that drops the answer
 /// asks on right behind the prompt, which then goes alone.
 fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> Option<Range<usize>> {
-    let next = (prompt + 1..view.items.len()).find(|i| !matches!(view.items[*i].role(), Role::System | Role::Other))?;
+    let next = next_speech(view, prompt)?;
     match view.items[next].role() {
         Role::Assistant => (view.items[next].facts.link == answer).then_some(prompt..next + 1),
         Role::User => Some(prompt..next),
@@ -220,103 +257,17 @@ fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> O
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{digest, prompt, reply, result, view};
-    use super::*;
-    use crate::context::ItemFacts;
-    use crate::context::wrap::Standing;
-
-    fn text(kind: TextKind, text: &str) -> Placed {
-        Placed::new("hook", kind, Standing::New, text, false)
-    }
-
-    fn said(words: &str, nth: u32, texts: Vec<Placed>) -> Entry {
-        Entry { anchor: Anchor::Prompt { digest: digest(words), nth }, what: What::Prompt { texts } }
-    }
-
-    fn ephemeral(words: &str, nth: u32) -> Entry {
-        said(words, nth, vec![text(TextKind::Ephemeral, &format!("{words} {nth}"))])
-    }
-
-    fn ledger(entries: Vec<Entry>) -> Ledger {
-        entries.into_iter().fold(Ledger::default(), |mut ledger, entry| {
-            assert_eq!(ledger.push(entry), [0_u64; 0]);
-            ledger
-        })
-    }
-
-    fn replayed(ledger: &Ledger, view: &RequestView, current: Option<usize>, keep: Keep) -> Vec<(usize, String)> {
-        let replay = ledger.replay(view, &Anchors::of(view, digest("root")), current, keep);
-        replay.notes.into_iter().map(|note| (note.item, note.texts.join("|"))).collect()
-    }
-
-    #[test]
-    fn what_was_taken_out_once_stays_out() {
-        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("b", 0), ephemeral("c", 0)]);
-        let view = view(vec![prompt("a"), reply("1", &[]), prompt("b"), reply("2", &[]), prompt("c")]);
-        let (a, b, c) = ((0, "a 0".into()), (2, "b 0".into()), (4, "c 0".into()));
-        let cases: [(Keep, Vec<(usize, String)>); 4] = [
-            (Keep::From(0), vec![a, b.clone(), c.clone()]),
-            (Keep::From(1), vec![b, c.clone()]),
-            (Keep::From(3), vec![c]),
-            (Keep::Nothing, vec![]),
-        ];
-        for (keep, expected) in cases {
-            assert_eq!(replayed(&ledger, &view, Some(4), keep), expected, "{keep:?}");
-        }
-    }
-
-    #[test]
-    fn persistent_text_stays_whatever_becomes_of_the_rest() {
-        let texts = vec![text(TextKind::Persistent, "slot"), text(TextKind::Ephemeral, "note")];
-        let ledger = ledger(vec![said("a", 0, texts)]);
-        let view = view(vec![prompt("a"), reply("1", &[]), prompt("b")]);
-        assert_eq!(replayed(&ledger, &view, Some(2), Keep::From(1)), [(0, "slot".to_owned())]);
-    }
-
-    #[test]
-    fn an_entry_whose_anchor_is_gone_is_passed_over() {
-        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("a", 1)]);
-        let view = view(vec![prompt("a")]);
-        let replay = ledger.replay(&view, &Anchors::of(&view, digest("root")), None, Keep::From(0));
-        assert_eq!((replay.notes.len(), replay.lost), (1, 1));
-    }
-
-    #[test]
-    fn a_fork_takes_what_still_has_its_place_but_not_what_was_said_at_its_new_prompt() {
-        let ledger = ledger(vec![ephemeral("a", 0), ephemeral("b", 0), ephemeral("a", 1)]);
-        let view = view(vec![prompt("a"), reply("1", &[]), prompt("a")]);
-        let anchors = Anchors::of(&view, digest("root"));
-        let keys = |news| ledger.fork(&anchors, news).entries().iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        assert_eq!(keys(None), [0, 2]);
-        assert_eq!(keys(Some(2)), [0], "under its own key");
-    }
-
-    #[test]
-    fn the_oldest_entries_go_first_and_are_named() {
-        let mut ledger = Ledger::default();
-        let max = u32::try_from(MAX_ENTRIES).unwrap();
-        for nth in 0..max {
-            assert!(ledger.push(ephemeral("a", nth)).is_empty());
-        }
-        let full = ledger.bytes();
-        assert_eq!(ledger.push(ephemeral("a", max)), [0]);
-        assert_eq!((ledger.entries().len(), ledger.next_key()), (MAX_ENTRIES, u64::from(max) + 1));
-        assert!(ledger.bytes().abs_diff(full) < 16, "what is gone weighs nothing");
-    }
-
-    #[test]
-    fn a_refused_prompt_and_the_made_up_answer_are_left_out_together() {
-        let answer = reply("no", &[]).link;
-        let what = What::Answered { reply: "no".into(), answer };
-        let ledger = ledger(vec![Entry { anchor: Anchor::Prompt { digest: digest("b"), nth: 0 }, what }]);
-        let omitted = |behind: ItemFacts| {
-            let view = view(vec![prompt("a"), reply("1", &[]), prompt("b"), behind, prompt("c")]);
-            ledger.replay(&view, &Anchors::of(&view, digest("root")), None, Keep::From(0)).omitted
-        };
-        assert_eq!(omitted(reply("no", &[])), std::iter::once(2..4).collect::<Vec<_>>());
-        assert!(omitted(reply("something else", &[])).is_empty(), "the model's own answer stays");
-        assert!(omitted(result(&["c"])).is_empty());
-    }
+/// The answer behind `item`, if it is the one with this normal form.
+fn joined_answer(view: &RequestView, item: usize, answer: Option<Digest>) -> Option<usize> {
+    let next = next_speech(view, item)?;
+    let found = &view.items[next];
+    (found.role() == Role::Assistant && answer.is_some() && found.facts.link == answer).then_some(next)
 }
+
+/// The next item behind `item` that somebody says.
+fn next_speech(view: &RequestView, item: usize) -> Option<usize> {
+    (item + 1..view.items.len()).find(|i| !matches!(view.items[*i].role(), Role::System | Role::Other))
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,13 @@
 //! with what the ledger replays. Works on the conversation's state alone; the caller stores and lowers the result.
 use super::anchor::{Anchor, Anchors};
 use super::conversation::{ConversationLayout, State};
-use super::ledger::{Entry, Keep, What};
+use super::ledger::{Entry, Keep, Replay, What};
 use crate::config::Retain;
 use crate::context::budget::{Admission, Budget};
 use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
 use crate::context::wrap::Standing;
 use crate::context::{Digest, RequestView, Role, Step};
+use crate::telemetry::names;
 use std::collections::BTreeMap;
 
 /// Idle time after which no provider has the conversation cached: the longest lifetime that can be asked for is 12 h
@@ -238,10 +239,14 @@ impl Scenery<'_> {
         self.slots.iter().filter_map(|s| self.admit_slot(s, Standing::New, budget, cuts)).collect()
     }
 
-    /// All that stands in this request.
+    /// All that stands in this request. To be asked once per request: what is not found again is counted.
     pub fn scene(&self, state: &State) -> Scene {
         let current = self.current(state);
         let replay = state.ledger.replay(self.view, self.anchors, current, self.keep(state));
+        // A delta shows none of the earlier places; the provider holds them.
+        if replay.lost > 0 && !self.view.is_delta() {
+            metrics::counter!(names::REPLAY_LOST).increment(1);
+        }
         let (edge, system) = match state.record.layout {
             ConversationLayout::Stable => (SystemEdge::End, state.record.baseline.clone()),
             ConversationLayout::System => {
@@ -251,7 +256,8 @@ impl Scenery<'_> {
             }
         };
         let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
-        Scene { edge, system, notes: replay.notes, omitted: replay.omitted, splits: Vec::new(), goes_on_behind: None }
+        let Replay { notes, omitted, splits, lost: _ } = replay;
+        Scene { edge, system, notes, omitted, splits, goes_on_behind: None }
     }
 
     fn keep(&self, state: &State) -> Keep {

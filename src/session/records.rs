@@ -13,6 +13,7 @@ use self::entry::{Entry, Stored};
 use super::SessionError;
 use super::record::{Opening, SessionKey, SessionRecord};
 use super::store::{Store, StoreError, keys};
+use crate::telemetry::names;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use futures_util::StreamExt;
@@ -32,8 +33,6 @@ pub const FLUSH_EVERY: Duration = Duration::from_secs(60);
 const FLUSH_WIDTH: usize = 64;
 /// Tries of a compare-and-set against other processes, which change one session rarely at the same time.
 const CAS_TRIES: usize = 8;
-/// Counts failures of the store by kind.
-const STORE_ERRORS: &str = "hookgate_store_errors_total";
 
 /// All sessions.
 pub struct Records {
@@ -242,7 +241,7 @@ impl Records {
 
     /// Counts a failure of the store, and logs the first of its kind until the store works again.
     pub fn report(&self, error: &StoreError) {
-        metrics::counter!(STORE_ERRORS, "kind" => error.kind()).increment(1);
+        metrics::counter!(names::STORE_ERRORS, "kind" => error.kind()).increment(1);
         if self.logged.lock().insert(error.kind()) {
             tracing::error!(%error, "the store failed; sessions go on in memory");
         }

@@ -36,6 +36,12 @@ impl Framer {
     /// Takes the next bytes and calls `each` for every frame that they complete. A frame that lies wholly in `chunk` is
     /// not copied. A frame beyond [`MAX_FRAME`] is dropped and [`Framer::overflowed`] says so.
     pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(Frame<'_>)) {
+        self.push_at(chunk, |frame, _end| frame.map(&mut each).unwrap_or_default());
+    }
+
+    /// As [`Framer::push`], and says where in `chunk` each frame ends, behind its blank line. Frames without data
+    /// (comments, blank lines) are `None`.
+    pub fn push_at(&mut self, chunk: &[u8], mut each: impl FnMut(Option<Frame<'_>>, usize)) {
         let mut rest = self.skip_split_line_end(chunk);
         let mut frame = if self.is_between_frames() { rest } else { chunk };
         while let Some(found) = memchr2(b'\n', b'\r', rest) {
@@ -46,7 +52,8 @@ impl Framer {
             self.after_cr = end == b"\r";
             if is_blank {
                 let (lines, _) = frame.split_at(frame.len() - end.len());
-                self.complete(lines, &mut each);
+                let at = chunk.len() - rest.len();
+                self.complete(lines, |frame| each(frame, at));
                 frame = rest;
             }
         }
@@ -60,7 +67,7 @@ impl Framer {
     /// The stream has ended: a last frame without its blank line still counts when it has data (providers and local
     /// servers leave the blank line out: openai-node #2725).
     pub fn finish(&mut self, mut each: impl FnMut(Frame<'_>)) {
-        self.complete(b"", &mut each);
+        self.complete(b"", |frame| frame.map(&mut each).unwrap_or_default());
     }
 
     /// Whether the last byte ended a frame, or none came yet: whole frames can be put in here.
@@ -84,13 +91,11 @@ impl Framer {
         }
     }
 
-    fn complete(&mut self, end: &[u8], each: &mut impl FnMut(Frame<'_>)) {
+    fn complete(&mut self, end: &[u8], each: impl FnOnce(Option<Frame<'_>>)) {
         let is_first = std::mem::take(&mut self.is_first);
         self.partial.complete(end, |lines| {
             let lines = lines.strip_prefix(BYTE_ORDER_MARK).filter(|_| is_first).unwrap_or(lines);
-            if let Some(frame) = Frame::read(lines) {
-                each(frame);
-            }
+            each(Frame::read(lines));
         });
     }
 }

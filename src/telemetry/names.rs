@@ -15,6 +15,30 @@ pub const BUFFERED_BYTES: &str = "hookgate_buffered_bytes";
 /// Histogram: seconds until the upstream's head arrived, by `upstream`.
 pub const UPSTREAM_SECONDS: &str = "hookgate_upstream_head_seconds";
 
+/// Counter: turns that ended, by `outcome` (completed, step, failed) and `dialect`.
+pub const TURNS: &str = "hookgate_turns_total";
+/// Counter: tokens as providers report them, by `kind` (input, cached_input, output).
+pub const TOKENS: &str = "hookgate_tokens_total";
+/// Counter: turns that a hook wanted to continue, by `result`: continued, lost (the further answer failed), or why it was
+/// not done (cap, max_requests, circle, not_possible, upstream, gone).
+pub const CONTINUATIONS: &str = "hookgate_continuations_total";
+/// Counter: requests whose context could not be placed, by `dialect`.
+pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
+/// Counter: bytes of the request before that the client itself kept as a prefix of the next.
+pub const PREFIX_CLIENT_BYTES: &str = "hookgate_prefix_client_bytes_total";
+/// Counter: of these, bytes that were also a prefix of what went up.
+pub const PREFIX_KEPT_BYTES: &str = "hookgate_prefix_kept_bytes_total";
+/// Counter: requests in which a hook's text broke a prefix that the client kept, by `hook`.
+pub const CACHE_BREAKS: &str = "hookgate_cache_breaks_total";
+/// Counter: requests whose history no longer holds a place where something was put, so that it was passed over.
+pub const REPLAY_LOST: &str = "hookgate_replay_lost_total";
+/// Counter: runs of hooks, by `hook`, `event` and `result` (ok, skipped, failed).
+pub const HOOK_RUNS: &str = "hookgate_hook_runs_total";
+/// Histogram: seconds that a hook took, by `hook` and `event`; without those that their `when` skipped.
+pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
+/// Counter: failures of the store, by `kind`.
+pub const STORE_ERRORS: &str = "hookgate_store_errors_total";
+
 /// Registers the descriptions; call once after the recorder is installed.
 pub(super) fn describe() {
     use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
@@ -25,16 +49,15 @@ pub(super) fn describe() {
     describe_counter!(CLIENT_GONE, "Answers whose client left before the end");
     describe_gauge!(BUFFERED_BYTES, Unit::Bytes, "Bytes of request bodies in memory");
     describe_histogram!(UPSTREAM_SECONDS, Unit::Seconds, "Time until the upstream's head arrived");
+    describe_counter!(TURNS, "Turns that ended, by outcome and dialect");
+    describe_counter!(TOKENS, "Tokens as providers report them, by kind");
+    describe_counter!(CONTINUATIONS, "Turns that a hook wanted to continue, by result");
+    describe_counter!(PLACEMENT_FAILED, "Requests whose context could not be placed, by dialect");
+    describe_counter!(PREFIX_CLIENT_BYTES, Unit::Bytes, "What clients kept of the request before as a prefix");
+    describe_counter!(PREFIX_KEPT_BYTES, Unit::Bytes, "Of these, what was also a prefix of what went up");
+    describe_counter!(CACHE_BREAKS, "Requests in which a hook's text broke a prefix that the client kept, by hook");
+    describe_counter!(REPLAY_LOST, "Requests whose history no longer holds a place where something was put");
+    describe_counter!(HOOK_RUNS, "Runs of hooks, by hook, event and result");
+    describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
+    describe_counter!(STORE_ERRORS, "Failures of the store, by kind");
 }
-/// Turns that ended, by `outcome` (completed, step, failed) and `dialect`.
-pub const TURNS: &str = "hookgate_turns_total";
-/// Tokens as providers report them, by `kind` (input, cached_input, output).
-pub const TOKENS: &str = "hookgate_tokens_total";
-/// Requests whose context could not be placed, by `dialect`.
-pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
-/// Bytes of the request before that the client itself kept as a prefix of the next.
-pub const PREFIX_CLIENT_BYTES: &str = "hookgate_prefix_client_bytes_total";
-/// Of these, bytes that were also a prefix of what went up.
-pub const PREFIX_KEPT_BYTES: &str = "hookgate_prefix_kept_bytes_total";
-/// Requests in which a hook's text broke a prefix that the client kept, by `hook`.
-pub const CACHE_BREAKS: &str = "hookgate_cache_breaks_total";

@@ -12,6 +12,7 @@ mod stage;
 
 mod blocked;
 mod budget;
+mod continued;
 mod deltas;
 mod encodings;
 mod endings;

@@ -36,15 +36,21 @@ hooks:
     on: prompt.submit
     when: prompt.text.contains("FORBIDDEN")
     run: {{ command: [echo, '{{"block": {{"reason": "The guard says no."}}}}'] }}
+  - {{ name: check, on: session.stopping, when: prompt.text.contains("thorough"), run: {{ command: [sh, check.sh] }} }}
   - {{ name: done, slot: state, on: session.stop, run: {{ command: [sh, done.sh] }} }}
 """
 HINT = """sed -n 's/.*"prompt":{"text":"\\([a-z]*\\).*/EPHEMERAL-\\1/p'"""
 DONE = """sed -n 's/.*"turn":\\([0-9][0-9]*\\).*/{"context":"PERSISTENT-AFTER-TURN-\\1"}/p'"""
+CHECK = """grep -q '"continuing":false' && echo '{"continue":true,"message":"Now the CHECK, please."}'"""
 
 
 def script(request):
     """Calls the tool where the newest message says so, answers its result, and is cut off where asked to."""
     newest = str(request.history[-1])
+    if "CHECK" in newest:
+        return Answer(call=(TOOL, {"suite": "all"})) if "with a tool" in request.text else Answer("Checked twice.")
+    if "thorough" in newest:
+        return Answer("Done for now.")
     if "cutoff" in newest:
         return Answer("This answer never comes to its end.", cut=True)
     if RESULT in newest:
@@ -59,6 +65,7 @@ def gateway(provider, layout):
         Path(folder, "hookgate.yaml").write_text(CONFIG.format(provider=provider.url, layout=layout))
         Path(folder, "hint.sh").write_text(HINT)
         Path(folder, "done.sh").write_text(DONE)
+        Path(folder, "check.sh").write_text(CHECK)
         command = [os.path.abspath(BINARY), "--log-format", "json", "serve", "--config", "hookgate.yaml"]
         process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         try:
@@ -95,6 +102,32 @@ def turns(provider, conversation, layout):
         expect("PERSISTENT-1" not in second, "layout system shows only the newest persistent text")
     else:
         expect("PERSISTENT-1" in second and "PERSISTENT-AFTER" in newest, "layout stable appends the update")
+
+
+def continued(provider, conversation, _layout):
+    """A hook sends the model back to work: one answer for the client, and for the model what it was told in between."""
+    text, calls = conversation.say("be thorough")
+    expect(words(text) == "Donefornow.Checkedtwice." and not calls, f"one answer of two: {text!r} {calls}")
+    conversation.say("second")
+    asked = provider.requests[-1].text
+    places = [asked.find(words) for words in ("Done for now.", "the CHECK", "Checked twice.", "second")]
+    expect(places == sorted(places) and places[0] > 0, f"answer, message, answer: {places} in {asked}")
+    expect(asked.count("the CHECK") == 1, "the message stands once")
+
+
+def continued_with_a_tool(provider, conversation, _layout):
+    """The second answer calls a tool; its result goes on with the same turn."""
+    text, calls = conversation.say("be thorough, with a tool")
+    expect(words(text) == "Donefornow." and len(calls) == 1, f"text, then a call: {text!r} {calls}")
+    text, _ = conversation.answer_call(calls[0])
+    expect(text == "The tool was run.", f"the turn ended with {text!r}")
+    asked = provider.requests[-1].text
+    places = [asked.find(words) for words in ("Done for now.", "the CHECK", RESULT)]
+    expect(places == sorted(places) and places[0] > 0, f"answer, message, result: {places} in {asked}")
+
+
+def words(text):
+    return "".join(text.split())
 
 
 def blocked(provider, conversation, _layout):
@@ -136,6 +169,8 @@ def main():
                     open_as = lambda what: kind(url, f"{what}-{name}-{form}", streamed)
                     checks = {
                         "turns": lambda: turns(provider, open_as("turns"), layout),
+                        "continued": lambda: continued(provider, open_as("continued"), layout),
+                        "continued with a tool": lambda: continued_with_a_tool(provider, open_as("tool"), layout),
                         "blocked": lambda: blocked(provider, open_as("blocked"), layout),
                         "errors": lambda: errors(url, kind, streamed),
                     }

@@ -1,7 +1,7 @@
 //! Configurations for tests: the defaults of the contract, on free ports, in memory.
 use hookgate::config::{
-    Admin, Config, Injection, Isolation, Layout, Lifecycle, Limits, Provider, Retain, Secret, Sessions, Store,
-    Upstream, WithoutId,
+    Admin, Config, Continuation, Injection, Isolation, Layout, Lifecycle, Limits, Provider, Retain, Secret, Sessions,
+    Store, Upstream, WithoutId,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -48,7 +48,11 @@ pub fn for_provider(addr: SocketAddr) -> Config {
             side_requests: vec![],
         },
         store: Store::Memory,
-        lifecycle: Lifecycle { max_injected_context_chars: 4000, request_deadline: Duration::from_secs(20) },
+        lifecycle: Lifecycle {
+            max_injected_context_chars: 4000,
+            request_deadline: Duration::from_secs(20),
+            max_requests_per_turn: 0,
+        },
         injection: Injection { layout: Layout::Auto, retain: Retain::Auto, wrap: true },
         limits: Limits {
             request_body: 64 << 20,
@@ -58,6 +62,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
             outcome_text: 256 << 10,
             concurrent_requests: 4096,
         },
+        continuation: Continuation { max_per_turn: 3 },
         hooks: vec![],
         profiles: vec![],
     }

@@ -1,7 +1,7 @@
 //! `hooks`: one runner each, unique names, and scripts that are really there.
 use super::{Base, first_use};
 use crate::config::reader::{At, Reader};
-use crate::config::resolved::{Hook, Run};
+use crate::config::resolved::{EventKind, Hook, Run};
 use crate::config::value::Include;
 use crate::config::written as from;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,10 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     }
     if hook.on.value.0.is_empty() && !reader.has_refused(&hook.on.key) {
         reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
+    }
+    let from::Run { text, file, .. } = &hook.run.value;
+    if hook.on.value.0.contains(&EventKind::SessionStopping) && (text.is_some() || file.is_some()) {
+        reader.refuse_at(&hook.on, "a text can't decide on session.stopping, write a command or http");
     }
 }
 

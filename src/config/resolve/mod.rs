@@ -5,7 +5,7 @@ mod upstreams;
 use super::problem::Place;
 use super::reader::{At, Reader};
 use super::resolved::{self as to, Config};
-use super::value::{Count, NoRequestLimit, StoreKind};
+use super::value::{Count, StoreKind};
 use super::written::{self as from, File};
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,6 @@ impl Base {
 /// Resolves `file`. Problems go to `reader`; what has a fatal one is left out of the result.
 pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Config {
     check_listeners(&file, reader);
-    let from::Lifecycle { max_injected_context_chars, request_deadline, max_requests_per_turn: NoRequestLimit } =
-        file.lifecycle;
     Config {
         listen: file.listen.value,
         admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
@@ -43,13 +41,18 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
             StoreKind::Sled => to::Store::Sled { path: base.join(&file.store.path) },
             StoreKind::Memory => to::Store::Memory,
         },
-        lifecycle: to::Lifecycle { max_injected_context_chars: max_injected_context_chars.0, request_deadline },
+        lifecycle: to::Lifecycle {
+            max_injected_context_chars: file.lifecycle.max_injected_context_chars.0,
+            request_deadline: file.lifecycle.request_deadline,
+            max_requests_per_turn: file.lifecycle.max_requests_per_turn,
+        },
         injection: to::Injection {
             layout: file.injection.layout,
             retain: file.injection.retain,
             wrap: file.injection.wrap,
         },
         limits: limits(&file.limits, reader),
+        continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
         hooks: hooks::resolve(file.hooks, base, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }

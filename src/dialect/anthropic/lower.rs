@@ -2,6 +2,7 @@
 //!
 //! Text goes behind the client's own blocks, never before a tool result; a string becomes an array whose first block
 //! keeps the client's bytes, so that the model sees the same whether the client sent a string or one text block.
+use super::legs;
 use super::view::content;
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::history::server_waits;
@@ -38,6 +39,10 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
     }
     for (item, around) in &edits {
         message(doc, view, *item, around, &mut splice)?;
+    }
+    legs::split(doc, view, &plan, &mut splice);
+    if let Some(id) = plan.goes_on_behind {
+        legs::goes_on_behind(doc, id, &mut splice)?;
     }
     Ok(splice)
 }

@@ -1,16 +1,24 @@
 //! Anthropic Messages (`/v1/messages`, `count_tokens`, `batches`), also as other platforms and gateways serve it under a
 //! prefix.
 mod block;
+mod body;
+mod event;
 mod events;
 mod facts;
+mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod reader;
+mod said;
+mod split;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod view;
 mod writer;
 
+use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
     AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply, ViewError,
@@ -43,12 +51,15 @@ impl Dialect for Anthropic {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
-    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
-        todo!()
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
+        match form {
+            AnswerForm::Sse => Box::new(joiner::StreamJoiner::default()),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::new(BodyJoiner::<body::Messages>::default()),
+        }
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

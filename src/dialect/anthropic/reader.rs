@@ -88,6 +88,7 @@ impl AnswerReader for Reader {
             usage: self.usage,
             signed: self.signed,
             many: false,
+            refused: false,
             error: self.error.take(),
         }
     }

@@ -1,3 +1,5 @@
+mod joiner;
+mod legs;
 mod lower;
 mod reader;
 mod view;

@@ -32,6 +32,7 @@ pub(super) fn read(raw: &str) -> Result<Element<'_>, ScanError> {
 fn read_answer<'a>(element: &mut Element<'a>, object: &Object<'a>, raw: &'a str) -> Result<(), ScanError> {
     if let Some(refusal) = object.value_span("refusal") {
         element.push_text(raw, refusal, None);
+        element.refused = true;
     }
     if let Some(calls) = object.get("tool_calls") {
         for span in raw::array(calls).unwrap_or_default() {

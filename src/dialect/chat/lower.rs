@@ -1,9 +1,9 @@
 //! Lowers placements to edits: see `Dialect::lower`.
-use super::{element, view};
-use crate::context::{Place, RequestView, Role};
-use crate::dialect::LowerError;
+use super::{element, legs, view};
+use crate::context::{Leg, Place, RequestView, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
 use crate::dialect::openai::omit;
+use crate::dialect::{LowerError, blocks};
 use crate::json::{Doc, Span, Splice, raw};
 use std::collections::HashSet;
 
@@ -16,13 +16,16 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         insertions: Insertions::new("text"),
         system: System::read(doc, view, messages)?,
         gone: omit::omitted(view, places),
+        splits: Vec::new(),
     };
     for place in places {
         match place {
             Place::SystemFront { after, texts } => edit.system_front(*after, texts),
             Place::SystemEnd { texts } => edit.system_end(texts),
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Omit { .. } | Place::Split { .. } | Place::GoesOnBehind { .. } => {}
+            Place::Split { item, legs } => edit.split(*item, legs)?,
+            // Every request has its whole history.
+            Place::Omit { .. } | Place::GoesOnBehind { .. } => {}
         }
     }
     edit.write()
@@ -63,6 +66,8 @@ struct Edit<'a> {
     system: System,
     /// Indexes of the messages that are left out.
     gone: HashSet<usize>,
+    /// What stands in the place of answers that are taken apart.
+    splits: Vec<(Span, String)>,
 }
 
 impl Edit<'_> {
@@ -95,6 +100,18 @@ impl Edit<'_> {
         Ok(())
     }
 
+    fn split(&mut self, index: usize, answers: &[Leg]) -> Result<(), LowerError> {
+        let item = self.view.items.get(index).filter(|item| item.role() == Role::Assistant);
+        let item = item.ok_or(LowerError::NoPlace { item: index })?;
+        let copy = self.messages.get(item.elements.clone()).unwrap_or_default().iter().map(|s| self.doc.text(*s));
+        if !self.gone.contains(&item.elements.start)
+            && let Some(apart) = legs::apart(copy, answers)?
+        {
+            self.splits.push((item.span, apart));
+        }
+        Ok(())
+    }
+
     fn write(self) -> Result<Splice, LowerError> {
         let mut splice = Splice::new();
         if let System::New(texts) = &self.system
@@ -107,7 +124,10 @@ impl Edit<'_> {
             splice.insert(start, if alone { message } else { message + "," });
         }
         self.insertions.write(&mut splice);
-        omit::remove(&mut splice, self.messages, |index| self.gone.contains(&index));
+        for (item, apart) in self.splits {
+            splice.replace(item, apart);
+        }
+        blocks::remove(&mut splice, self.messages, |index| self.gone.contains(&index));
         Ok(splice)
     }
 }

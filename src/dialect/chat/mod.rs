@@ -1,13 +1,20 @@
 //! OpenAI Chat Completions: `POST …/chat/completions`.
+mod bodies;
+mod chunk;
 mod element;
+mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod reader;
+mod said;
+mod splice;
 #[cfg(test)]
 mod tests;
 mod view;
 mod writer;
 
+use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
@@ -42,12 +49,15 @@ impl Dialect for Chat {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
-    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
-        todo!()
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
+        match form {
+            AnswerForm::Sse => Box::new(joiner::Stream::default()),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Completion>>::default(),
+        }
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -1,110 +1,34 @@
 //! Reads an answer: chunks of a stream, or a whole `chat.completion`.
+use super::chunk::{self, Choice, Chunk};
 use super::element;
+use super::said::Said;
 use crate::context::answer::{Answer, Call, Ending};
-use crate::context::{Finish, Role, Usage};
+use crate::context::{Finish, Usage};
 use crate::dialect::AnswerReader;
-use crate::dialect::openai::answer::{Budget, unseen, usage};
-use crate::dialect::openai::element::{Element, Input, ToolCall};
+use crate::dialect::openai::answer::{unseen, usage};
+use crate::dialect::openai::element::ToolCall;
 use crate::dialect::openai::error;
-use crate::json::{Span, raw};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-/// What stands after the last chunk.
-const DONE: &[u8] = b"[DONE]";
-
-/// What a call costs of the budget besides its text: a thousand calls use it up. Each piece looks for its call, so that
-/// their number must have a limit.
-const CALL_COST: usize = 16 << 10;
-
-/// One chunk, or a whole body, whose choices have a `message` where a chunk's have a `delta`.
-#[derive(Deserialize)]
-struct Chunk<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Choice<'a> {
-    #[serde(default)]
-    index: u64,
-    #[serde(borrow)]
-    delta: Option<Delta<'a>>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow)]
-    finish_reason: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow)]
-    refusal: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tool_calls: Option<Vec<CallDelta<'a>>>,
-    #[serde(borrow)]
-    function_call: Option<Called<'a>>,
-}
-
-#[derive(Deserialize)]
-struct CallDelta<'a> {
-    index: Option<u64>,
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    function: Option<Called<'a>>,
-    #[serde(borrow)]
-    custom: Option<Called<'a>>,
-}
-
-/// A function's arguments, or a custom tool's input.
-#[derive(Deserialize)]
-struct Called<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
-    input: Option<&'a RawValue>,
-}
-
-/// A call whose pieces are still coming.
-#[derive(Debug, Default)]
-struct OpenCall {
-    index: Option<u64>,
-    id: String,
-    name: String,
-    input: String,
-    custom: bool,
-}
+use crate::json::raw;
 
 /// The reader. Of several choices it reads the first.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     id: Option<String>,
+    said: Said,
+    /// Text, calls and refusal of an answer that is no stream.
     text: String,
-    refusal: String,
-    open_calls: Vec<OpenCall>,
     calls: Vec<Call>,
+    refused: bool,
     reason: Option<String>,
     usage: Usage,
     many: bool,
     done: bool,
     error: Option<String>,
-    budget: Budget,
 }
 
 impl AnswerReader for Reader {
     fn event(&mut self, _event: Option<&[u8]>, data: &[u8]) {
-        if data.trim_ascii() == DONE {
+        if chunk::is_done(data) {
             self.done = true;
         } else if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(data) {
             self.chunk(chunk);
@@ -139,9 +63,10 @@ impl AnswerReader for Reader {
 
     fn finish(&mut self) -> Answer {
         let mut calls = std::mem::take(&mut self.calls);
-        calls.extend(self.open_calls.drain(..).map(OpenCall::close));
+        let said = std::mem::take(&mut self.said);
+        let refused = self.refused || said.is_refusal();
         let mut text = std::mem::take(&mut self.text);
-        text.push_str(&std::mem::take(&mut self.refusal));
+        calls.extend(said.close(&mut text));
         let ending = match (&self.error, &self.reason) {
             (Some(_), _) => Ending::Failed,
             (None, Some(_)) => Ending::Complete,
@@ -161,6 +86,7 @@ impl AnswerReader for Reader {
             ending,
             usage: self.usage,
             many: self.many,
+            refused,
             error: self.error.take(),
             ..unseen()
         }
@@ -201,7 +127,7 @@ impl Reader {
             return;
         }
         if let Some(delta) = choice.delta {
-            self.delta(delta);
+            self.said.add(&delta);
         }
         if let Some(message) = choice.message {
             self.message(message.get());
@@ -215,99 +141,10 @@ impl Reader {
         match element::read(message) {
             Ok(element) => {
                 self.text = element.text();
+                self.refused = element.refused;
                 self.calls = element.calls.iter().map(ToolCall::call).collect();
             }
             Err(error) => self.error = Some(error.to_string()),
         }
-    }
-
-    fn delta(&mut self, delta: Delta<'_>) {
-        if let Some(content) = delta.content.map(RawValue::get) {
-            match raw::string(content) {
-                Some(text) => self.budget.push(&mut self.text, &text),
-                None => self.parts(content),
-            }
-        }
-        if let Some(refusal) = delta.refusal.and_then(|r| raw::string(r.get())) {
-            self.budget.push(&mut self.refusal, &refusal);
-        }
-        for call in delta.tool_calls.into_iter().flatten() {
-            let id = call.id.and_then(|id| raw::string(id.get())).unwrap_or_default();
-            if let Some(open) = open_call(&mut self.open_calls, &mut self.budget, call.index, &id) {
-                open.custom |= call.custom.is_some();
-                for called in [call.function, call.custom].into_iter().flatten() {
-                    open.take(&called, &mut self.budget);
-                }
-            }
-        }
-        if let Some(called) = delta.function_call
-            && let Some(open) = open_call(&mut self.open_calls, &mut self.budget, None, "")
-        {
-            open.take(&called, &mut self.budget);
-        }
-    }
-
-    /// Content as parts, as some compatible servers stream it.
-    fn parts(&mut self, content: &str) {
-        let mut element = Element::of(Role::Assistant);
-        if element.read_body(content, Some(Span::new(0, content.len()))).is_ok() {
-            for text in &element.texts {
-                self.budget.push(&mut self.text, &text.value());
-            }
-        }
-    }
-}
-
-/// The call that a piece belongs to. Compatible servers leave the index out, or give every call the same one and tell
-/// them apart by id; a piece without either goes on with the last.
-fn open_call<'c>(
-    calls: &'c mut Vec<OpenCall>,
-    budget: &mut Budget,
-    index: Option<u64>,
-    id: &str,
-) -> Option<&'c mut OpenCall> {
-    let other = |call: &OpenCall| !id.is_empty() && !call.id.is_empty() && call.id != id;
-    let known = match index {
-        Some(_) => calls.iter().rposition(|call| call.index == index),
-        None => calls.len().checked_sub(1),
-    };
-    let known = known.filter(|at| calls.get(*at).is_some_and(|call| !other(call)));
-    match known {
-        Some(at) => {
-            let call = calls.get_mut(at)?;
-            if call.id.is_empty() {
-                budget.push(&mut call.id, id);
-            }
-            Some(call)
-        }
-        None => {
-            if !budget.take(CALL_COST + id.len()) {
-                return None;
-            }
-            calls.push(OpenCall { index, id: id.to_owned(), ..OpenCall::default() });
-            calls.last_mut()
-        }
-    }
-}
-
-impl OpenCall {
-    fn take(&mut self, called: &Called<'_>, budget: &mut Budget) {
-        if let Some(name) = called.name.and_then(|n| raw::string(n.get()))
-            && self.name.is_empty()
-        {
-            budget.push(&mut self.name, &name);
-        }
-        for piece in [called.arguments, called.input].into_iter().flatten() {
-            match raw::string(piece.get()) {
-                Some(text) => budget.push(&mut self.input, &text),
-                // Some compatible servers send the arguments as an object, in one piece.
-                None => budget.push(&mut self.input, piece.get()),
-            }
-        }
-    }
-
-    fn close(self) -> Call {
-        let input = if self.custom { Input::Text(self.input.into()) } else { Input::Arguments(self.input.into()) };
-        ToolCall { id: self.id.into(), name: self.name.into(), input, asynchronous: false }.call()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Always a text part behind the client's own parts of a content that is there: a new content would break the strict
 //! alternation of roles. Parts with a signature are the model's, and are never touched.
+use super::legs;
 use super::view::{contents, parts_span, spelled};
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::object::{Object, slice};
@@ -12,9 +13,11 @@ use std::collections::BTreeMap;
 
 /// Parts to put around the client's own in one content.
 #[derive(Debug, Default)]
-struct Around {
-    front: Vec<String>,
-    back: Vec<String>,
+pub(super) struct Around {
+    /// Parts ahead of them.
+    pub(super) front: Vec<String>,
+    /// Parts behind them.
+    pub(super) back: Vec<String>,
 }
 
 /// Lowers all placements of a request.
@@ -40,6 +43,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         }
         edits.entry(*item).or_default().back.extend(texts.iter().map(|text| text_part(text)));
     }
+    legs::split(doc, view, &plan, &mut edits, &mut splice);
     for (item, around) in &edits {
         let Some(found) = view.items.get(*item) else { continue };
         extend(doc, found.span, |_| 0, &around.front, &around.back, &mut splice)?
@@ -50,7 +54,8 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
     Ok(splice)
 }
 
-fn text_part(text: &str) -> String {
+/// A part of nothing but text.
+pub(super) fn text_part(text: &str) -> String {
     format!(r#"{{"text":{}}}"#, raw::quote(text))
 }
 
@@ -95,7 +100,7 @@ fn left_behind(doc: &Doc, view: &RequestView, omission: &Omission) -> Vec<String
 
 /// Puts parts into a content: `inner` before element `at`, `back` behind the last. `None`: its parts are of no known
 /// shape.
-fn extend(
+pub(super) fn extend(
     doc: &Doc,
     content: Span,
     at: impl Fn(&[Span]) -> usize,

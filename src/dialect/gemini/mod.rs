@@ -1,16 +1,25 @@
 //! Gemini `generateContent` and its neighbours, as Google AI Studio and Vertex serve them.
+mod body;
 mod chunk;
 mod facts;
+mod framing;
+mod heard;
+mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod part;
 mod partial_args;
 mod reader;
+mod said;
+mod split;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod view;
 mod writer;
 
+use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
     AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply, ViewError,
@@ -19,6 +28,8 @@ use super::{
 use crate::context::{AnswerForm, Call, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
+use framing::Framing;
+use joiner::StreamJoiner;
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
@@ -57,12 +68,16 @@ impl Dialect for Gemini {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
-    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
-        todo!()
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
+        match form {
+            AnswerForm::Sse => Box::new(StreamJoiner::new(Framing::Events)),
+            AnswerForm::JsonArray => Box::new(StreamJoiner::new(Framing::Array(None))),
+            AnswerForm::Json => Box::new(BodyJoiner::<body::Responses>::default()),
+        }
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

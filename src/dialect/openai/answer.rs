@@ -6,22 +6,31 @@ use crate::dialect::transcript::MAX_ANSWER;
 
 /// What is left of [`MAX_ANSWER`].
 #[derive(Debug)]
-pub(in crate::dialect) struct Budget(usize);
+pub(in crate::dialect) struct Budget {
+    left: usize,
+    exceeded: bool,
+}
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(MAX_ANSWER)
+        Self { left: MAX_ANSWER, exceeded: false }
     }
 }
 
 impl Budget {
     /// Takes `bytes` and says whether they were left.
     pub(in crate::dialect) fn take(&mut self, bytes: usize) -> bool {
-        let enough = bytes <= self.0;
+        let enough = bytes <= self.left;
         if enough {
-            self.0 -= bytes;
+            self.left -= bytes;
         }
+        self.exceeded |= !enough;
         enough
+    }
+
+    /// Whether something did not fit, so that what was kept is not all.
+    pub(in crate::dialect) fn is_exceeded(&self) -> bool {
+        self.exceeded
     }
 
     /// Adds `piece` to `text` while the budget lasts.
@@ -44,6 +53,7 @@ pub(in crate::dialect) fn unseen() -> Answer {
         usage: Usage::default(),
         signed: false,
         many: false,
+        refused: false,
         error: None,
     }
 }

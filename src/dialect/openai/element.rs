@@ -37,6 +37,8 @@ pub(in crate::dialect) struct Element<'a> {
     pub(in crate::dialect) defines_tools: bool,
     /// Waits for the user's approval of a provider-side call.
     pub(in crate::dialect) asks_approval: bool,
+    /// Some of its text is a refusal.
+    pub(in crate::dialect) refused: bool,
     /// Text of an intermediate note, not of an answer.
     pub(in crate::dialect) commentary: bool,
 }
@@ -166,6 +168,7 @@ impl<'a> Element<'a> {
             }
         };
         if let Some(span) = object.span(member) {
+            self.refused |= member == "refusal";
             self.push_text(raw, span.offset(part.start), Some(part));
         }
         Ok(())

@@ -2,14 +2,17 @@
 //! shape of errors. Chat Completions and Responses differ in the names of members, not in what a message is.
 
 pub(super) mod answer;
+pub(super) mod copy;
 pub(super) mod element;
 pub(super) mod error;
+pub(super) mod frame;
 pub(super) mod history;
 pub(super) mod insert;
 pub(super) mod neutral;
 pub(super) mod omit;
 #[cfg(test)]
 pub(super) mod testing;
+pub(super) mod usage;
 
 use super::object::Object;
 use super::{AnswerForm, Endpoint};

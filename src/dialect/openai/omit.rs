@@ -1,27 +1,7 @@
 //! Takes items out of the history.
 use crate::context::{Item, Place, RequestView, Role};
-use crate::json::{Doc, Span, Splice};
+use crate::json::{Doc, Span};
 use std::collections::HashSet;
-
-/// Takes elements out of a list together with their commas: `gone` says which.
-pub(in crate::dialect) fn remove(splice: &mut Splice, elements: &[Span], gone: impl Fn(usize) -> bool) {
-    let mut kept: Option<Span> = None;
-    let mut run: Option<Span> = None;
-    for (index, element) in elements.iter().enumerate() {
-        if gone(index) {
-            let start = run.map_or(element.start, |r| r.start);
-            run = Some(Span::new(start, element.end));
-            continue;
-        }
-        if let Some(run) = run.take() {
-            splice.remove(Span::new(run.start, element.start));
-        }
-        kept = Some(*element);
-    }
-    if let Some(run) = run {
-        splice.remove(Span::new(kept.map_or(run.start, |k| k.end), run.end));
-    }
-}
 
 /// The elements that omitted items cover. Instructions and messages of reminders alone stay where they are: the client
 /// needs the model to see them, and neither API minds them in any place.

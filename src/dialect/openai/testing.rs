@@ -1,6 +1,6 @@
 //! What the tests of both dialects need.
-use crate::context::{Answer, AnswerForm, ItemFacts, Place, RequestView, Step};
-use crate::dialect::{Dialect, FactsCache, NoCache, Reading, ViewError};
+use crate::context::{Answer, AnswerForm, ItemFacts, Leg, LegReply, Place, RequestView, Step};
+use crate::dialect::{Dialect, FactsCache, Joiner, NoCache, Piece, Reading, ViewError};
 use crate::json::Doc;
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -149,4 +149,125 @@ pub(in crate::dialect) fn any_place() -> impl Strategy<Value = Place> {
         (0usize..6, texts()).prop_map(|(item, texts)| Place::ItemEnd { item, texts }),
         (0usize..4, 0usize..3).prop_map(|(start, len)| Place::Omit { items: start..start + len }),
     ]
+}
+
+/// A stream as the pieces that a gateway hands on: events with their blank lines.
+pub(in crate::dialect) fn pieces(stream: &str) -> Vec<String> {
+    stream.split_inclusive("\n\n").map(str::to_owned).collect()
+}
+
+/// Hands one piece on.
+pub(in crate::dialect) fn hand(
+    joiner: &mut dyn Joiner,
+    piece: &str,
+    out: &mut Vec<Bytes>,
+) -> Result<(), crate::dialect::JoinError> {
+    let frame = frames(piece.as_bytes()).pop();
+    let (event, data) = frame.map_or((None, None), |(event, data)| (event, Some(data)));
+    let raw = Bytes::copy_from_slice(piece.as_bytes());
+    joiner.piece(&Piece { raw, event: event.as_deref(), data: data.as_deref() }, out)
+}
+
+/// What became of several legs.
+#[derive(Debug)]
+pub(in crate::dialect) struct Joined {
+    /// What went down in each leg, and at the end.
+    pub(in crate::dialect) down: Vec<String>,
+    /// What each leg said.
+    pub(in crate::dialect) answers: Vec<Option<Vec<String>>>,
+}
+
+impl Joined {
+    pub(in crate::dialect) fn stream(&self) -> String {
+        self.down.concat()
+    }
+}
+
+impl Wire {
+    /// Joins streams.
+    pub(in crate::dialect) fn join(self, legs: &[String]) -> Joined {
+        let mut joiner = self.dialect.joiner(AnswerForm::Sse);
+        let mut joined = Joined { down: vec![], answers: vec![] };
+        for (index, leg) in legs.iter().enumerate() {
+            let mut out = vec![];
+            if index > 0 {
+                joiner.next_leg();
+            }
+            for piece in pieces(leg) {
+                hand(joiner.as_mut(), &piece, &mut out).unwrap_or_else(|error| panic!("{error}: {piece}"));
+            }
+            joined.down.push(text(&out));
+            joined.answers.push(joiner.answer());
+        }
+        let mut out = vec![];
+        joiner.end(&mut out);
+        joined.down.push(text(&out));
+        joined
+    }
+
+    /// The error that a later leg ends with, if any; what went down stays as it was then.
+    pub(in crate::dialect) fn break_with(self, first: &str, later: &str) -> Option<crate::dialect::JoinError> {
+        let mut joiner = self.dialect.joiner(AnswerForm::Sse);
+        let mut out = vec![];
+        for piece in pieces(first) {
+            hand(joiner.as_mut(), &piece, &mut out).unwrap();
+        }
+        joiner.next_leg();
+        pieces(later).iter().find_map(|piece| {
+            let before = out.clone();
+            let error = hand(joiner.as_mut(), piece, &mut out).err()?;
+            assert_eq!(out, before);
+            Some(error)
+        })
+    }
+
+    /// Joins bodies.
+    pub(in crate::dialect) fn join_bodies(self, bodies: &[&str]) -> (String, Vec<Option<Vec<String>>>) {
+        let mut joiner = self.dialect.joiner(AnswerForm::Json);
+        let (mut out, mut answers) = (vec![], vec![]);
+        for (index, body) in bodies.iter().enumerate() {
+            if index > 0 {
+                joiner.next_leg();
+            }
+            let raw = Bytes::copy_from_slice(body.as_bytes());
+            joiner.piece(&Piece { raw: raw.clone(), event: None, data: Some(&raw) }, &mut out).unwrap();
+            answers.push(joiner.answer());
+            assert!(joiner.is_over() && out.is_empty());
+        }
+        joiner.end(&mut out);
+        (text(&out), answers)
+    }
+
+    /// The body of the next leg.
+    pub(in crate::dialect) fn extended(self, body: &str, leg: &Leg) -> String {
+        let doc = doc(body);
+        let view = self.try_view(&doc, &NoCache).unwrap();
+        let rope = self.dialect.extend(&doc, &view, leg).unwrap().apply(doc.bytes()).unwrap();
+        let text = String::from_utf8(rope.to_bytes().to_vec()).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        text
+    }
+}
+
+fn text(out: &[Bytes]) -> String {
+    String::from_utf8(out.concat()).unwrap()
+}
+
+/// Whatever comes as a second leg: no panic, and an end.
+pub(in crate::dialect) fn survive(wire: Wire, first: &str, later: &[String]) {
+    let mut joiner = wire.dialect.joiner(AnswerForm::Sse);
+    let mut out = vec![];
+    for leg in [pieces(first).as_slice(), later, later] {
+        for piece in leg {
+            let _ = hand(joiner.as_mut(), piece, &mut out);
+        }
+        let _ = (joiner.answer(), joiner.has_spoken(), joiner.is_over());
+        joiner.next_leg();
+    }
+    joiner.end(&mut out);
+}
+
+/// A leg with this answer and message.
+pub(in crate::dialect) fn leg(answer: &[String], message: &str) -> Leg {
+    Leg { id: Some("resp_leg".to_owned()), answer: answer.to_vec(), reply: LegReply::Message(message.to_owned()) }
 }

@@ -1,10 +1,11 @@
 //! Lowers placements to edits: see `Dialect::lower`.
+use super::legs;
 use super::view::{self, Input, Instructions};
-use crate::context::{Item, Place, RequestView, Role};
-use crate::dialect::LowerError;
+use crate::context::{Item, Leg, Place, RequestView, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
 use crate::dialect::openai::omit;
-use crate::json::{Doc, Splice, raw};
+use crate::dialect::{LowerError, blocks};
+use crate::json::{Doc, Span, Splice, raw};
 use std::collections::HashSet;
 
 pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
@@ -17,13 +18,17 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         insertions: Insertions::new("input_text"),
         messages: Vec::new(),
         gone: omit::omitted(view, places),
+        splits: Vec::new(),
+        goes_on_behind: None,
     };
     for place in places {
         match place {
             Place::SystemFront { after, texts } => edit.system_front(*after, texts)?,
             Place::SystemEnd { texts } => edit.system_end(texts)?,
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Omit { .. } | Place::Split { .. } | Place::GoesOnBehind { .. } => {}
+            Place::Split { item, legs } => edit.split(*item, legs)?,
+            Place::GoesOnBehind { id } => edit.goes_on_behind = Some(id),
+            Place::Omit { .. } => {}
         }
     }
     Ok(edit.write())
@@ -73,6 +78,10 @@ struct Edit<'a> {
     messages: Vec<(usize, Vec<String>)>,
     /// Indexes of the elements that are left out.
     gone: HashSet<usize>,
+    /// What stands in the place of answers that are taken apart.
+    splits: Vec<(Span, String)>,
+    /// The id of the response that the request goes on behind.
+    goes_on_behind: Option<&'a str>,
 }
 
 impl Edit<'_> {
@@ -127,12 +136,31 @@ impl Edit<'_> {
         Ok(())
     }
 
+    fn split(&mut self, index: usize, answers: &[Leg]) -> Result<(), LowerError> {
+        let item = self.view.items.get(index).filter(|item| item.role() == Role::Assistant);
+        let item = item.ok_or(LowerError::NoPlace { item: index })?;
+        let copy = self.input.items.get(item.elements.clone()).unwrap_or_default();
+        let copy = copy.iter().map(|span| self.doc.text(*span));
+        if !self.is_gone(item)
+            && let Some(apart) = legs::apart(self.doc, copy, answers)?
+        {
+            self.splits.push((item.span, apart));
+        }
+        Ok(())
+    }
+
     fn is_gone(&self, item: &Item) -> bool {
         self.gone.contains(&item.elements.start)
     }
 
     fn write(mut self) -> Splice {
         let mut splice = Splice::new();
+        if let Some(id) = self.goes_on_behind {
+            legs::go_on_behind(&mut splice, self.doc, id);
+        }
+        for (item, apart) in std::mem::take(&mut self.splits) {
+            splice.replace(item, apart);
+        }
         if let System::New(texts) = std::mem::replace(&mut self.system, System::Closed) {
             write_instructions(&mut splice, self.doc, &texts);
         }
@@ -144,7 +172,7 @@ impl Edit<'_> {
             self.write_prompt(&mut splice);
         } else {
             self.insertions.write(&mut splice);
-            omit::remove(&mut splice, &self.input.items, |index| self.gone.contains(&index));
+            blocks::remove(&mut splice, &self.input.items, |index| self.gone.contains(&index));
         }
         splice
     }

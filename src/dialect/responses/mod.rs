@@ -1,14 +1,21 @@
 //! OpenAI Responses: `POST …/responses`.
+mod bodies;
 mod element;
+mod event;
+mod items;
+mod joiner;
+mod legs;
 mod lower;
 mod neutral;
 mod output;
 mod reader;
+mod splice;
 #[cfg(test)]
 mod tests;
 mod view;
 mod writer;
 
+use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
@@ -17,11 +24,24 @@ use super::{
 use crate::context::{Call, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
+use std::ops::Range;
 
 /// Path ends that carry bodies of this dialect. `responses/compact` is no turn and its answer no message: it passes as it
 /// is. What lies below a response's id carries no body.
 const PATHS: [(&str, Operation); 2] =
     [("responses", Operation::Generate), ("responses/input_tokens", Operation::Count)];
+
+/// What stands below `responses/` and is no answer's id.
+const NO_IDS: [&str; 2] = ["compact", "input_tokens"];
+
+/// Where a path names an earlier answer: the id's place in `.../responses/ID` and in what lies below.
+pub fn answer_in_path(path: &str) -> Option<Range<usize>> {
+    const ABOVE: &str = "/responses/";
+    let start = path.rfind(ABOVE)? + ABOVE.len();
+    let rest = path.get(start..)?;
+    let id = rest.split('/').next().filter(|id| !id.is_empty() && !NO_IDS.contains(id))?;
+    Some(start..start + id.len())
+}
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
@@ -45,12 +65,15 @@ impl Dialect for Responses {
         lower::lower(doc, view, places)
     }
 
-    fn extend(&self, _doc: &Doc, _view: &RequestView, _leg: &Leg) -> Result<Splice, LowerError> {
-        todo!()
+    fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {
+        legs::extend(doc, view, leg)
     }
 
-    fn joiner(&self, _form: AnswerForm) -> Box<dyn Joiner> {
-        todo!()
+    fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner> {
+        match form {
+            AnswerForm::Sse => Box::new(joiner::Stream::default()),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Whole>>::default(),
+        }
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -21,6 +21,7 @@ pub(super) struct Closed {
     commentary: bool,
     asks_approval: bool,
     pub(super) signed: bool,
+    pub(super) refused: bool,
 }
 
 /// Whether the turn waits for a call's result.
@@ -41,6 +42,7 @@ impl Closed {
             commentary: element.commentary,
             asks_approval: element.asks_approval,
             signed: element.signed,
+            refused: element.refused,
         }
     }
 

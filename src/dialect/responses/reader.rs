@@ -1,5 +1,6 @@
 //! Reads an answer: the events of a stream, or a whole `response`.
 use super::element;
+use super::event::{Event, Snapshot};
 use super::output::{Closed, Output, Pending};
 use crate::context::answer::{Answer, Ending};
 use crate::context::{Finish, Usage};
@@ -8,7 +9,6 @@ use crate::dialect::openai::answer::{Budget, unseen, usage};
 use crate::dialect::openai::element::join;
 use crate::dialect::openai::error;
 use crate::json::raw;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,42 +16,6 @@ use std::collections::btree_map::Entry;
 
 /// What an output item costs of the budget besides its text.
 const ITEM_COST: usize = 256;
-
-/// One event. Values stay raw: most events need only one of them.
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, rename = "type", default)]
-    kind: Cow<'a, str>,
-    output_index: Option<u64>,
-    content_index: Option<u64>,
-    #[serde(borrow)]
-    delta: Option<&'a RawValue>,
-    #[serde(borrow)]
-    item: Option<&'a RawValue>,
-    #[serde(borrow)]
-    response: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-/// A `response` object. Its output may be large, and the stream has usually brought it already.
-#[derive(Default, Deserialize)]
-struct Snapshot<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    status: Option<&'a RawValue>,
-    #[serde(borrow)]
-    incomplete_details: Option<&'a RawValue>,
-    #[serde(borrow)]
-    error: Option<&'a RawValue>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(borrow)]
-    output: Option<&'a RawValue>,
-}
 
 /// The reader.
 #[derive(Debug, Default)]
@@ -66,16 +30,16 @@ pub(super) struct Reader {
     error: Option<String>,
     /// An item could not be read, so that what it asks of the client is not known.
     unreadable: bool,
+    /// Some of the text is a refusal.
+    refused: bool,
     budget: Budget,
 }
 
 impl AnswerReader for Reader {
     fn event(&mut self, event: Option<&[u8]>, data: &[u8]) {
-        let Ok(mut parsed) = serde_json::from_slice::<Event<'_>>(data) else { return };
-        if parsed.kind.is_empty() {
-            parsed.kind = event.map(String::from_utf8_lossy).unwrap_or_default();
+        if let Some(event) = Event::read(event, data) {
+            self.take(&event);
         }
-        self.take(&parsed);
     }
 
     fn body(&mut self, body: &[u8]) {
@@ -115,6 +79,7 @@ impl AnswerReader for Reader {
             id: self.id.take(),
             text: join(outputs.values().map(|o| Cow::from(&o.text))),
             signed: outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.signed),
+            refused: self.refused || outputs.values().filter_map(|o| o.closed.as_ref()).any(|c| c.refused),
             calls: pending.calls(outputs),
             finish,
             native_finish: self.reason.take().or(status),
@@ -140,20 +105,24 @@ fn incomplete(reason: Option<&str>) -> Finish {
 impl Reader {
     fn take(&mut self, event: &Event<'_>) {
         match event.kind.as_ref() {
-            "response.output_text.delta" | "response.refusal.delta" => self.delta(event),
+            "response.output_text.delta" => self.delta(event),
+            "response.refusal.delta" => {
+                self.refused = true;
+                self.delta(event);
+            }
             "response.output_item.done" => {
                 if let (Some(index), Some(item)) = (event.output_index, event.item) {
                     self.close(index, item.get());
                 }
             }
             "response.created" | "response.queued" | "response.in_progress" => {
-                if let Some(snapshot) = snapshot(event) {
+                if let Some(snapshot) = event.snapshot() {
                     self.identify(&snapshot);
                 }
             }
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let named = event.kind.trim_start_matches("response.");
-                self.last(&snapshot(event).unwrap_or_default(), named);
+                self.last(&event.snapshot().unwrap_or_default(), named);
             }
             kind if kind == "error" || (kind.is_empty() && event.error.is_some()) => {
                 // Documented flat, seen nested, and from other gateways without a type.
@@ -233,8 +202,4 @@ fn output<'o>(outputs: &'o mut BTreeMap<u64, Output>, budget: &mut Budget, index
         Entry::Occupied(known) => Some(known.into_mut()),
         Entry::Vacant(new) => budget.take(ITEM_COST).then(|| new.insert(Output::default())),
     }
-}
-
-fn snapshot<'a>(event: &Event<'a>) -> Option<Snapshot<'a>> {
-    serde_json::from_str(event.response?.get()).ok()
 }

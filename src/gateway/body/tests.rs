@@ -72,7 +72,7 @@ impl Tap for Watcher {
 fn watched(source: Source, whole: bool, event: Option<&'static [u8]>) -> (RelayBody<Source>, Arc<Mutex<Seen>>) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let tap = Watcher { seen: Arc::clone(&seen), whole, terminal: b"[DONE]", event };
-    (RelayBody::new(source, IDLE, Some(Box::new(tap))), seen)
+    (RelayBody::new(source, Some(IDLE), Some(Box::new(tap))), seen)
 }
 
 /// All data frames, and whether the body ended in order.
@@ -102,7 +102,7 @@ async fn what_is_ready_together_goes_down_together() {
 async fn a_large_chunk_is_not_copied_and_keeps_its_place() {
     let large = Bytes::from(vec![b'x'; LARGE]);
     let frames = [data(b"a"), data(b"b"), Ok(Frame::data(large.clone())), data(b"c")];
-    let (frames, _) = drain(RelayBody::new(Source::Ready(frames.into()), IDLE, None)).await;
+    let (frames, _) = drain(RelayBody::new(Source::Ready(frames.into()), Some(IDLE), None)).await;
     assert_eq!(frames, [Bytes::from_static(b"ab"), large.clone(), Bytes::from_static(b"c")]);
     assert_eq!(frames[1].as_ptr(), large.as_ptr());
 }
@@ -110,7 +110,7 @@ async fn a_large_chunk_is_not_copied_and_keeps_its_place() {
 #[tokio::test]
 async fn paced_chunks_are_neither_merged_nor_held() {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let mut body = RelayBody::new(Source::Sent(receiver), IDLE, None);
+    let mut body = RelayBody::new(Source::Sent(receiver), Some(IDLE), None);
     for n in 0..20_u8 {
         sender.send(data(&[n])).unwrap();
         let frame = body.frame().await.unwrap().unwrap();
@@ -150,7 +150,7 @@ async fn trailers_pass() {
     let mut trailers = HeaderMap::new();
     trailers.insert("x-sum", http::HeaderValue::from_static("1"));
     let frames = [data(b"a"), Ok(Frame::trailers(trailers.clone()))];
-    let body = RelayBody::new(Source::Ready(frames.into()), IDLE, None);
+    let body = RelayBody::new(Source::Ready(frames.into()), Some(IDLE), None);
     let collected = body.collect().await.unwrap();
     assert_eq!(collected.trailers(), Some(&trailers));
     assert_eq!(collected.to_bytes(), "a");
@@ -198,7 +198,7 @@ impl Tap for Gate {
 async fn nothing_goes_down_before_the_tap_releases_it() {
     let open = Arc::new(Mutex::new(false));
     let source = Source::Ready([data(b"x")].into());
-    let mut body = RelayBody::new(source, IDLE, Some(Box::new(Gate(Arc::clone(&open)))));
+    let mut body = RelayBody::new(source, Some(IDLE), Some(Box::new(Gate(Arc::clone(&open)))));
     assert!(futures_util::poll!(body.frame()).is_pending());
     assert!(futures_util::poll!(body.frame()).is_pending());
     *open.lock() = true;
@@ -215,7 +215,7 @@ proptest! {
             frames.push_back(broken());
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let (frames, whole) = runtime.block_on(drain(RelayBody::new(Source::Ready(frames), IDLE, None)));
+        let (frames, whole) = runtime.block_on(drain(RelayBody::new(Source::Ready(frames), Some(IDLE), None)));
         prop_assert_eq!(frames.concat(), chunks.concat());
         prop_assert_eq!(whole, !cut);
         prop_assert!(frames.iter().all(|frame| !frame.is_empty() && frame.len() < BATCH + 2 * LARGE));

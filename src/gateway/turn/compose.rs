@@ -34,6 +34,7 @@ impl Turns {
             }
             (scenery.scene(&state), fresh)
         };
+        let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
         }
@@ -52,6 +53,7 @@ impl Turns {
         let Some(identity) = self.recognize(&read).await? else { return Ok(Prepared::Relay) };
         let slots = self.slots(&identity.record);
         let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
+        let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
         Ok(lower(&read, scene)
             .map_or(Prepared::Relay, |body| Prepared::Changed { body, session: Some(identity.key.id.clone()) }))
     }

@@ -41,7 +41,8 @@ impl Ending {
 impl Turns {
     /// Whether a hook listens to the end of turns.
     pub(super) fn ends(&self) -> bool {
-        self.pipeline.has(EventKind::SessionStop) || self.pipeline.has(EventKind::SessionFail)
+        let kinds = [EventKind::SessionStopping, EventKind::SessionStop, EventKind::SessionFail];
+        kinds.into_iter().any(|kind| self.pipeline.has(kind))
     }
 
     /// Stores a stop before its turn's end is written to the client: a crash from here on runs it after the restart.

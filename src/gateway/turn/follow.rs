@@ -1,32 +1,35 @@
-//! Follows a turn's answer on its way down, and says what became of the turn.
-//!
-//! The answer is watched, never held: only its terminal piece waits until a stop that it brings about is stored.
+//! What becomes of a turn, by its answer: noted in the conversation, and told to hooks when the turn has ended.
 use super::Turns;
 use super::ending::Ending;
 use super::identify::Identity;
 use super::occasion::{Occasion, TurnEnd};
 use super::read::Read;
-use super::watch::Watch;
+use super::stopping::{Joined, StopDirector, Stopping, is_encoded, media_type};
+use super::turn_tap::{Delivery, TurnTap};
+use super::watch::{Watch, actual_form};
 use crate::config::EventKind;
 use crate::context::answer::Ending as AnswerEnding;
-use crate::context::{Answer, AnswerForm, Digest, Finish, Usage};
-use crate::dialect::{self, DialectId};
+use crate::context::{Answer, AnswerForm, Delta, Digest, Finish, Usage};
+use crate::dialect::{self, DialectId, Endpoint};
 use crate::gateway::guard::StreamGuard;
-use crate::gateway::tap::{Cut, End, Tap};
+use crate::gateway::leg_request::LegRequest;
+use crate::gateway::tap::Tap;
+use crate::json::Rope;
+use crate::session::anchor::Anchor;
 use crate::session::answering::Answering;
 use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
-use crate::session::conversation::{Live, Said, Turn};
+use crate::session::conversation::{Change, Live, Said};
+use crate::session::ledger::{Entry, What};
 use crate::session::tenant::Fingerprint;
 use crate::telemetry::names;
-use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 /// What is known of a request when its answer comes.
 pub struct Follow {
@@ -44,12 +47,42 @@ pub struct Follow {
     answer_ends_history: bool,
     /// The provider holds the history, so what is said is collected here.
     delta: bool,
-    turn: Turn,
+    /// The turn's id.
+    turn: String,
+    /// Its ordinal in the session.
+    number: u64,
     said: Said,
+    /// Only where hooks may send the model back to work.
+    may_go_on: Option<MayGoOn>,
     rebind: Option<Fingerprint>,
     settled: bool,
     /// The session is not idle before this answer is over.
     _answering: Answering,
+}
+
+/// What it takes to continue an answer, and to remember that it was.
+struct MayGoOn {
+    endpoint: Endpoint,
+    /// The item that the answer stands behind; `None` where the provider holds the history.
+    anchor: Option<Anchor>,
+    /// The client names this answer in a later request.
+    is_named: bool,
+    joined: Arc<Mutex<Joined>>,
+}
+
+/// What looks at an answer, and what may continue it.
+pub struct Watched {
+    /// Sees every byte that goes down.
+    pub tap: Option<Box<dyn Tap>>,
+    /// Decides about further legs; with the form of the answer.
+    pub legs: Option<(StopDirector, AnswerForm)>,
+}
+
+impl Watched {
+    /// A guard alone: nobody listens to the turn.
+    pub fn only(guard: Option<StreamGuard>) -> Self {
+        Self { tap: guard.map(|guard| Box::new(guard) as Box<dyn Tap>), legs: None }
+    }
 }
 
 /// How a turn's request ended, for metrics.
@@ -68,7 +101,9 @@ impl Follow {
         let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
         // Headers are slices of the connection's read buffer, and keep all of it for as long as the stream lasts.
         let headers = occasion.as_ref().map(|_| read.asked.headers.clone()).unwrap_or_default();
-        let turn = identity.live.state.lock().record.turn.clone().unwrap_or_default();
+        let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
+        let (turn, number) = turn.unwrap_or_default();
+        let may_go_on = turns.may_go_on(&read, &identity);
         let answering = turns.sessions.answering.begin(&identity.key);
         Self {
             occasion,
@@ -81,7 +116,9 @@ impl Follow {
             scope: identity.scope,
             live: identity.live,
             turn,
+            number,
             said,
+            may_go_on,
             rebind: identity.rebind,
             settled: false,
             _answering: answering,
@@ -99,36 +136,75 @@ impl Follow {
         self.fail("upstream_error", Some(error), None);
     }
 
-    /// The upstream answers with this head; the tap that watches its body.
+    /// Whether the answer may be continued: its request is kept, and its bytes must be readable.
+    pub fn may_go_on(&self) -> bool {
+        self.may_go_on.is_some()
+    }
+
+    /// The upstream answers with this head. `again`: the request, to be sent again, and its body.
     pub fn answered(
         mut self: Box<Self>,
         status: StatusCode,
         headers: &HeaderMap,
         guard: Option<StreamGuard>,
-    ) -> Option<Box<dyn Tap>> {
+        again: Option<(LegRequest, Rope)>,
+    ) -> Watched {
         if !status.is_success() {
             self.fail("upstream_error", Some(&format!("HTTP status {}", status.as_u16())), None);
-            return boxed(guard);
+            return Watched::only(guard);
         }
         self.bind_credential();
         let encoding = headers.get(CONTENT_ENCODING).and_then(|v| v.to_str().ok());
-        let Some(watch) = Watch::new(dialect::of(self.dialect), self.actual_form(headers), encoding) else {
+        let form = actual_form(self.form, headers);
+        let Some(watch) = Watch::new(dialect::of(self.dialect), form, encoding) else {
             tracing::warn!(encoding, "an answer can't be read; no stop hook can run for it");
             self.settled = true;
-            return boxed(guard);
+            return Watched::only(guard);
         };
-        Some(Box::new(TurnTap { watch, guard, follow: *self, storing: None, delivery: None }))
+        let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(headers, again));
+        let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
+        Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
     }
 
-    /// What the upstream really sends: some answer a stream request with one JSON body.
-    fn actual_form(&self, headers: &HeaderMap) -> AnswerForm {
-        let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
-        match self.form {
-            _ if content_type.starts_with("text/event-stream") => AnswerForm::Sse,
-            AnswerForm::JsonArray => AnswerForm::JsonArray,
-            _ if content_type.contains("json") => AnswerForm::Json,
-            form => form,
-        }
+    fn stopping(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Stopping> {
+        let MayGoOn { endpoint, joined, .. } = self.may_go_on.as_ref()?;
+        *joined.lock() = Joined::new(sent);
+        Some(Stopping {
+            turns: self.turns.clone(),
+            live: self.live.clone(),
+            occasion: self.occasion.clone()?,
+            headers: self.headers.clone(),
+            endpoint: endpoint.clone(),
+            media_type: media_type(head),
+            turn: self.turn.clone(),
+            said: self.said.clone(),
+            request,
+            joined: joined.clone(),
+        })
+    }
+
+    /// Whether it is known what became of the turn.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Nothing more is to be said about the turn.
+    pub(super) fn settle(&mut self) {
+        self.settled = true;
+    }
+
+    /// The stop of a turn that was delivered.
+    pub(super) fn end(&self, ending: Ending, running: Running) {
+        self.turns.end(ending, self.headers.clone(), running);
+    }
+
+    /// A stop that is void: the answer was not delivered.
+    pub(super) fn forget(&self, ending: Ending, running: Running) {
+        let turns = self.turns.clone();
+        self.turns.tasks.spawn(async move {
+            turns.forget(&ending.id()).await;
+            drop(running);
+        });
     }
 
     /// A rotated credential reaches the session from now on: its history extends the session's, and the upstream took it.
@@ -146,35 +222,60 @@ impl Follow {
         });
     }
 
-    /// The whole answer was seen. The stop that follows once it is handed on, and the future that stores it before.
-    fn complete(&mut self, answer: &Answer) -> Option<(Delivery, BoxFuture<'static, ()>)> {
+    /// The whole answer was seen. The stop that follows once it is handed on, and what is to be stored before.
+    pub(super) fn complete(&mut self, answer: &Answer) -> (Option<Delivery>, Option<BoxFuture<'static, ()>>) {
         self.settled = true;
+        let keeping = self.keep_legs(answer);
         let outcome = outcome(answer);
         if outcome == Outcome::Failed {
             self.fail(failure(answer), answer.error.as_deref(), Some(answer));
-            return None;
+            return (None, keeping);
         }
         let end = self.note(answer, outcome);
-        if outcome != Outcome::Completed || !self.turns.pipeline.has(EventKind::SessionStop) {
+        let stops = outcome == Outcome::Completed && self.turns.pipeline.has(EventKind::SessionStop);
+        let Some(occasion) = self.occasion.clone().filter(|_| stops) else { return (None, keeping) };
+        let ending = Ending { occasion, turn: end, reason: None };
+        let running = self.turns.sessions.barrier.raise(&self.live.key);
+        let remembering = self.turns.clone().remember(ending.clone());
+        let storing = async move {
+            if let Some(keeping) = keeping {
+                keeping.await;
+            }
+            remembering.await;
+        };
+        (Some(Delivery { ending, running }), Some(storing.boxed()))
+    }
+
+    /// Remembers of what legs the client's message is made: the ledger takes it apart again in later requests.
+    fn keep_legs(&self, answer: &Answer) -> Option<BoxFuture<'static, ()>> {
+        let MayGoOn { anchor, is_named, joined, .. } = self.may_go_on.as_ref()?;
+        let (legs, newest) = joined.lock().take();
+        if legs.is_empty() {
             return None;
         }
-        let ending = Ending { occasion: self.occasion.clone()?, turn: end, reason: None };
-        let running = self.turns.sessions.barrier.raise(&self.live.key);
-        let storing = self.turns.clone().remember(ending.clone()).boxed();
-        Some((Delivery { ending, running }, storing))
+        let entry = anchor.clone().map(|anchor| Entry { anchor, what: What::Joined { legs, answer: answer.link() } });
+        let names = answer.id.clone().zip(newest).filter(|(first, last)| *is_named && first != last);
+        let (turns, live) = (self.turns.clone(), self.live.clone());
+        Some(async move { turns.keep_legs(&live, entry, names).await }.boxed())
     }
 
     /// Notes the answer in the conversation, so that the next request is known by it. Returns the turn with all that was
     /// said in it.
     fn note(&mut self, answer: &Answer, outcome: Outcome) -> TurnEnd {
         metrics::counter!(names::TURNS, "outcome" => name(outcome), "dialect" => self.dialect.name()).increment(1);
-        self.turns.meters.tokens(&answer.usage);
+        // The client's figures are those of the last leg, which is what it takes for the size of its context.
+        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().usage).unwrap_or_default();
+        self.turns.meters.tokens(&Usage {
+            input: before.input + answer.usage.input,
+            cached_input: before.cached_input + answer.usage.cached_input,
+            output: answer.usage.output,
+        });
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
         }
         nodes.extend(answer.id.as_deref().map(|id| answer_node(self.scope, id)));
-        let mut end = TurnEnd::of(&self.turn.id, answer);
+        let mut end = TurnEnd::of(&self.turn, answer);
         let mut news = self.delta || !self.turns.sessions.conversations.has(&self.live, &nodes);
         {
             let mut state = self.live.state.lock();
@@ -182,7 +283,7 @@ impl Follow {
             if record.tip == Some(self.chain.end()) {
                 record.tip_answer = nodes.first().copied();
             }
-            let turn = record.turn.as_mut().filter(|t| t.id == self.turn.id);
+            let turn = record.turn.as_mut().filter(|t| t.id == self.turn);
             if outcome == Outcome::Completed && turn.as_ref().is_none_or(|t| !t.done) {
                 record.turns_done += 1;
                 news = true;
@@ -191,6 +292,7 @@ impl Follow {
                 turn.done |= outcome == Outcome::Completed;
                 turn.output += answer.usage.output;
                 end.usage = Usage { output: turn.output, ..answer.usage };
+                end.continued(turn);
                 if self.delta {
                     self.said = turn.said.clone();
                     turn.said.text.push_str(&answer.text);
@@ -202,8 +304,7 @@ impl Follow {
                 }
             }
         }
-        end.text.insert_str(0, &self.said.text);
-        end.calls.splice(0..0, self.said.calls.drain(..));
+        end.put_before(&self.said);
         if news {
             self.turns.announce(&self.live, nodes, true);
         }
@@ -211,24 +312,26 @@ impl Follow {
     }
 
     /// The turn failed; `session.fail` runs once for it, however often the client tries.
-    fn fail(&mut self, reason: &str, error: Option<&str>, answer: Option<&Answer>) {
+    pub(super) fn fail(&mut self, reason: &str, error: Option<&str>, answer: Option<&Answer>) {
         self.settled = true;
         metrics::counter!(names::TURNS, "outcome" => "failed", "dialect" => self.dialect.name()).increment(1);
-        tracing::info!(session = self.live.key.id, turn = self.turn.number, reason, error, "turn failed");
+        tracing::info!(session = self.live.key.id, turn = self.number, reason, error, "turn failed");
+        let mut turn = answer.map_or_else(|| unanswered(&self.turn), |a| TurnEnd::of(&self.turn, a));
         {
             let mut state = self.live.state.lock();
-            match state.record.turn.as_mut().filter(|t| t.id == self.turn.id) {
-                Some(turn) if turn.failed => return,
-                Some(turn) => turn.failed = true,
+            match state.record.turn.as_mut().filter(|t| t.id == self.turn) {
+                Some(running) if running.failed => return,
+                Some(running) => {
+                    running.failed = true;
+                    turn.continued(running);
+                }
                 None => {}
             }
         }
         let Some(occasion) = self.occasion.clone().filter(|_| self.turns.pipeline.has(EventKind::SessionFail)) else {
             return;
         };
-        let mut turn = answer.map_or_else(|| unanswered(&self.turn.id), |a| TurnEnd::of(&self.turn.id, a));
-        turn.text.insert_str(0, &self.said.text);
-        turn.calls.splice(0..0, self.said.calls.drain(..));
+        turn.put_before(&self.said);
         let ending = Ending { occasion, turn, reason: Some(reason.to_owned()) };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         self.turns.end(ending, self.headers.clone(), running);
@@ -249,131 +352,38 @@ impl Drop for Follow {
     }
 }
 
-/// A completed turn whose terminal piece is on its way.
-struct Delivery {
-    ending: Ending,
-    running: Running,
-}
-
-/// Watches the answer of one turn.
-struct TurnTap {
-    watch: Watch,
-    /// Ends a cut event stream with the dialect's error.
-    guard: Option<StreamGuard>,
-    follow: Follow,
-    storing: Option<BoxFuture<'static, ()>>,
-    delivery: Option<Delivery>,
-}
-
-impl TurnTap {
-    fn complete(&mut self, answer: &Answer) {
-        if let Some((delivery, storing)) = self.follow.complete(answer) {
-            self.delivery = Some(delivery);
-            self.storing = Some(storing);
+impl Turns {
+    /// What it takes to continue the answer of this request; `None` where it never is. Not an answer of a shape that the
+    /// client parses as a whole: two of them are none. Not one of several, and not one that goes on with the client's own
+    /// beginning of it.
+    fn may_go_on(&self, read: &Read, identity: &Identity) -> Option<MayGoOn> {
+        let view = &read.view;
+        let asks = self.pipeline.has(EventKind::SessionStopping);
+        if !asks || view.structured || view.choices > 1 || !identity.chain.is_open(view) {
+            return None;
         }
+        let behind = if view.is_delta() { None } else { read.answered_item() };
+        Some(MayGoOn {
+            endpoint: read.endpoint().clone(),
+            anchor: behind.and_then(|item| identity.anchors.at(view, item)),
+            is_named: read.endpoint().dialect == DialectId::Responses
+                || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),
+            joined: Arc::default(),
+        })
     }
-}
 
-impl Tap for TurnTap {
-    fn data(&mut self, bytes: &[u8]) {
-        if let Some(guard) = &mut self.guard {
-            guard.data(bytes);
+    /// Stores the legs of a message, and that the client's name for it stands for the last leg's.
+    async fn keep_legs(&self, live: &Live, entry: Option<Entry>, names: Option<(String, String)>) {
+        if let Some(entry) = entry {
+            let dropped = live.state.lock().ledger.push(entry);
+            self.commit(live, Change { dropped, ..Change::default() }).await;
         }
-        if self.follow.settled {
-            return;
-        }
-        self.watch.push(bytes);
-        if self.watch.is_closed()
-            && let Some(answer) = self.watch.finish()
+        if let Some((first, last)) = names
+            && let Err(error) = self.sessions.conversations.succeed(live, &first, &last).await
         {
-            self.complete(&answer);
+            self.sessions.records.report(&error);
         }
     }
-
-    fn poll_release(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(storing) = &mut self.storing {
-            ready!(storing.as_mut().poll(cx));
-            self.storing = None;
-        }
-        Poll::Ready(())
-    }
-
-    fn is_whole(&mut self) -> bool {
-        if self.follow.settled {
-            return true;
-        }
-        match self.watch.finish() {
-            Some(answer) if answer.ending == AnswerEnding::Cut => {
-                self.follow.fail("cut", None, Some(&answer));
-                false
-            }
-            Some(answer) => {
-                self.complete(&answer);
-                true
-            }
-            None => {
-                tracing::warn!(
-                    session = self.follow.session(),
-                    "an answer was not seen whole; no stop hook runs for it"
-                );
-                self.follow.settled = true;
-                true
-            }
-        }
-    }
-
-    fn handed_on(&mut self) {
-        if let Some(Delivery { ending, running }) = self.delivery.take() {
-            self.follow.turns.end(ending, self.follow.headers.clone(), running);
-        }
-    }
-
-    fn is_terminal(&mut self) -> bool {
-        self.watch.is_terminal()
-    }
-
-    fn cut(&mut self, why: Cut) -> Option<Bytes> {
-        if !self.follow.settled {
-            let answer = self.watch.finish();
-            let reason = if why == Cut::Idle { "upstream_idle" } else { "cut" };
-            self.follow.fail(reason, None, answer.as_ref());
-        }
-        self.guard.as_mut().and_then(|guard| guard.cut(why))
-    }
-
-    fn end(&mut self, how: End) {
-        // The marker was seen, then the connection was lost or the client left: what was said is whole all the same.
-        if self.follow.settled || !self.watch.is_terminal() {
-            return;
-        }
-        if let Some(answer) = self.watch.finish() {
-            self.complete(&answer);
-        }
-        if how == End::ClientGone {
-            self.storing = None;
-            self.handed_on();
-        }
-    }
-}
-
-impl Drop for TurnTap {
-    /// The terminal piece was never taken: the client left before the end, and the stop that was stored for it is void.
-    fn drop(&mut self) {
-        let Some(Delivery { ending, running }) = self.delivery.take() else { return };
-        if tokio::runtime::Handle::try_current().is_err() {
-            return;
-        }
-        let turns = self.follow.turns.clone();
-        self.follow.turns.tasks.spawn(async move {
-            turns.forget(&ending.id()).await;
-            drop(running);
-        });
-        self.follow.fail("client_gone", None, None);
-    }
-}
-
-fn boxed(guard: Option<StreamGuard>) -> Option<Box<dyn Tap>> {
-    guard.map(|guard| Box::new(guard) as Box<dyn Tap>)
 }
 
 fn outcome(answer: &Answer) -> Outcome {
@@ -411,5 +421,8 @@ fn unanswered(id: &str) -> TurnEnd {
         finish: Finish::Error,
         native_finish: None,
         usage: Usage::default(),
+        legs: 1,
+        continuing: false,
+        attempt: 1,
     }
 }

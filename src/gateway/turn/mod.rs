@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Turns::prepare   read ─► identify ─► opening ─► prompt ─► compose ─► Prepared
-//! Follow           the answer on its way down ─► ending (session.stop, session.fail)
+//! Follow           the answer on its way down ─► stopping (may go on) ─► ending (session.stop, session.fail)
 //! sweep            session.end, stops that a restart interrupted, retention
 //! ```
 
@@ -20,13 +20,17 @@ mod read;
 mod scenery;
 mod side;
 mod stateless;
+mod stopping;
+mod successor;
 mod sweep;
+mod turn_tap;
 mod watch;
 
-pub use follow::{Follow, Outcome};
+pub use follow::{Follow, Outcome, Watched};
 use meters::Meters;
 pub use read::Asked;
 use read::Looked;
+pub use stopping::StopDirector;
 pub use sweep::Sweeper;
 
 use crate::config::{Config, EventKind};

@@ -4,6 +4,7 @@ use crate::context::{Answer, Call, Finish, Usage};
 use crate::dialect::{DialectId, NeutralRequest};
 use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, TurnInfo, VERSION};
 use crate::hooks::{event_id, model};
+use crate::session::conversation::{Said, Turn};
 use crate::session::record::{ModelSeen, SessionKey, SessionRecord, Source};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -52,6 +53,20 @@ pub(super) struct TurnEnd {
     pub native_finish: Option<String>,
     /// Input of the last request, output of all.
     pub usage: Usage,
+    /// Answers that hooks asked for, and the first.
+    #[serde(default = "one")]
+    pub legs: u32,
+    /// Whether a hook has sent the model back to work in this turn.
+    #[serde(default)]
+    pub continuing: bool,
+    /// Ordinal of the time that the turn was about to end.
+    #[serde(default = "one")]
+    pub attempt: u32,
+}
+
+/// Of an ending that an earlier version stored.
+const fn one() -> u32 {
+    1
 }
 
 impl TurnEnd {
@@ -65,7 +80,23 @@ impl TurnEnd {
             finish: answer.finish,
             native_finish: answer.native_finish.clone(),
             usage: answer.usage,
+            legs: 1,
+            continuing: false,
+            attempt: 1,
         }
+    }
+
+    /// Says how often the running turn was continued.
+    pub(super) fn continued(&mut self, turn: &Turn) {
+        self.legs = turn.continued.saturating_add(1);
+        self.continuing = turn.continued > 0;
+        self.attempt = self.legs;
+    }
+
+    /// Puts what was said earlier ahead of it.
+    pub(super) fn put_before(&mut self, said: &Said) {
+        self.text.insert_str(0, &said.text);
+        self.calls.splice(0..0, said.calls.iter().cloned());
     }
 
     fn info(&self) -> TurnInfo {
@@ -77,9 +108,9 @@ impl TurnEnd {
             finish_reason: self.finish,
             native_finish_reason: self.native_finish.clone(),
             usage: self.usage,
-            legs: 1,
-            continuing: false,
-            attempt: 1,
+            legs: self.legs,
+            continuing: self.continuing,
+            attempt: self.attempt,
         }
     }
 }

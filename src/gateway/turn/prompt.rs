@@ -171,12 +171,15 @@ struct Handled {
 fn handled(state: &mut State, anchor: &Anchor, turn: &str) -> Option<Handled> {
     let reply = match state.ledger.prompt(anchor)? {
         What::Answered { reply, .. } => Some(reply.clone()),
-        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } => None,
+        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } | What::Joined { .. } => None,
     };
-    if state.record.turn.as_ref().is_none_or(|t| t.id != turn) {
+    match &mut state.record.turn {
+        Some(running) if running.id == turn => running.ask_again(),
         // A rewind to an earlier prompt: its turn runs again under its own id.
-        let number = state.record.turn.as_ref().map_or(1, |t| t.number);
-        state.record.turn = Some(Turn { id: turn.to_owned(), number, ..Turn::default() });
+        other => {
+            let number = other.as_ref().map_or(1, |t| t.number);
+            *other = Some(Turn { id: turn.to_owned(), number, ..Turn::default() });
+        }
     }
     Some(Handled { reply })
 }

@@ -89,6 +89,14 @@ impl Read {
         self.kind == RequestKind::Turn
     }
 
+    /// The item that the answer will stand behind.
+    pub(super) fn answered_item(&self) -> Option<usize> {
+        match self.view.step {
+            Step::Prompt { item } | Step::Tool { item } => Some(item),
+            Step::Resume | Step::Empty => None,
+        }
+    }
+
     /// Where the turn that this request goes on with ends so far: its prompt and what was said stand before this item.
     /// `None` when a turn begins here.
     pub(super) fn goes_on_behind(&self) -> Option<usize> {

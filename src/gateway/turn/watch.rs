@@ -3,6 +3,8 @@ use crate::context::{Answer, AnswerForm};
 use crate::dialect::{AnswerReader, Dialect};
 use crate::json::array_stream::ArrayFramer;
 use crate::sse::Framer;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use std::io::Write;
 
 /// Longest JSON answer that is read, in bytes: four times what the longest output (128k tokens) takes as text.
@@ -10,6 +12,17 @@ const MAX_BODY: usize = 32 << 20;
 /// Compressed bytes that are decoded at once: at the worst ratio of the codecs (about 1:1000) this is one MiB of output
 /// before the next look.
 const DECODE_STEP: usize = 1024;
+
+/// The form in which the upstream really sends: some answer a stream request with one JSON body.
+pub(super) fn actual_form(asked: AnswerForm, headers: &HeaderMap) -> AnswerForm {
+    let content_type = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    match asked {
+        _ if content_type.starts_with("text/event-stream") => AnswerForm::Sse,
+        AnswerForm::JsonArray => AnswerForm::JsonArray,
+        _ if content_type.contains("json") => AnswerForm::Json,
+        form => form,
+    }
+}
 
 /// Watches one answer.
 pub(super) struct Watch {

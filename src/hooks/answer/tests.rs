@@ -12,6 +12,7 @@ fn plain_text_is_context_on_start_and_prompt_only() {
     for (kind, expected) in [
         (EventKind::SessionStart, vec!["hello".to_owned()]),
         (EventKind::PromptSubmit, vec!["hello".to_owned()]),
+        (EventKind::SessionStopping, vec![]),
         (EventKind::SessionStop, vec![]),
         (EventKind::SessionFail, vec![]),
         (EventKind::SessionEnd, vec![]),
@@ -55,6 +56,9 @@ fn broken_json_and_wrong_types_fail() {
         (r#"{"block":{"reason":5}}"#, "invalid answer: `block.reason` must be a text"),
         (r#"{"respond":"hi"}"#, "invalid answer: `respond` must be an object"),
         (r#"{"respond":{"text":[]}}"#, "invalid answer: `respond.text` must be a text"),
+        (r#"{"continue":"yes"}"#, "invalid answer: `continue` must be true or false"),
+        (r#"{"message":["a"]}"#, "invalid answer: `message` must be a text"),
+        (r#"{"veto":1}"#, "invalid answer: `veto` must be true or false"),
     ] {
         let failure = Outcome::parse(EventKind::PromptSubmit, text.as_bytes(), LIMIT).expect_err(text);
         assert_eq!(failure.to_string(), message);
@@ -85,6 +89,8 @@ fn every_field_is_read_where_it_has_an_effect() {
             respond: Some(
                 "hi",
             ),
+            continue_with: None,
+            veto: false,
         },
         warnings: [
             "`clear_context` has no effect on prompt.submit",
@@ -108,7 +114,15 @@ fn fields_without_effect_are_named_in_a_warning() {
     for (text, warnings) in [
         (r#"{"additionalContext":"x","a":1}"#, vec![r#"unknown fields: "additionalContext", "a""#]),
         (r#"{"block":{"reason":"no","code":1}}"#, vec![r#"unknown fields: "code""#]),
-        (r#"{"edits":[],"veto":true}"#, vec!["`edits` is not available yet", "`veto` is not available yet"]),
+        (r#"{"edits":[],"send":[]}"#, vec!["`edits` is not available yet", "`send` is not available yet"]),
+        (
+            r#"{"continue":true,"message":"go on","veto":true}"#,
+            vec![
+                "`continue` has no effect on prompt.submit",
+                "`message` has no effect on prompt.submit",
+                "`veto` has no effect on prompt.submit",
+            ],
+        ),
         (r#"{"edits":null,"x":null,"context":null,"block":null}"#, vec![]),
         (r#"{"respond":{}}"#, vec!["`respond` has no text and is ignored"]),
     ] {
@@ -117,6 +131,49 @@ fn fields_without_effect_are_named_in_a_warning() {
     let many: Map<String, Value> = (0..20).map(|n| (format!("f{n}"), Value::from(n))).collect();
     let parsed = parse(EventKind::PromptSubmit, &Value::from(many).to_string());
     assert!(parsed.warnings[0].ends_with(r#""f7" and 12 more"#), "{:?}", parsed.warnings);
+}
+
+#[test]
+fn a_stopping_hook_continues_with_a_message_or_vetoes() {
+    let goes_on = |text: &str| Outcome { continue_with: Some(text.into()), ..Outcome::default() };
+    let vetoes = Outcome { veto: true, ..Outcome::default() };
+    let no_message = "`continue` has no message; nothing continues";
+    let no_continue = "`message` has no effect without `continue: true`";
+    for (text, outcome, warnings) in [
+        (r#"{"continue":true,"message":"run the tests\n"}"#, goes_on("run the tests\n"), vec![]),
+        (r#"{"message":"in any order","continue":true}"#, goes_on("in any order"), vec![]),
+        (r#"{"continue":true}"#, Outcome::default(), vec![no_message]),
+        (r#"{"continue":true,"message":" \n"}"#, Outcome::default(), vec![no_message]),
+        (r#"{"continue":true,"message":null}"#, Outcome::default(), vec![no_message]),
+        (r#"{"continue":false,"message":"none"}"#, Outcome::default(), vec![]),
+        (r#"{"message":"alone"}"#, Outcome::default(), vec![no_continue]),
+        (r#"{"veto":true}"#, vetoes.clone(), vec![]),
+        (r#"{"veto":false}"#, Outcome::default(), vec![]),
+        (r#"{"veto":true,"continue":true,"message":"a"}"#, Outcome { veto: true, ..goes_on("a") }, vec![]),
+        (
+            r#"{"veto":true,"context":["a","b"],"clear_context":true,"block":{"reason":"no"}}"#,
+            vetoes,
+            vec![
+                "`context` has no effect on session.stopping",
+                "`clear_context` has no effect on session.stopping",
+                "`block` has no effect on session.stopping",
+            ],
+        ),
+    ] {
+        let parsed = parse(EventKind::SessionStopping, text);
+        assert_eq!(
+            (parsed.outcome, parsed.warnings),
+            (outcome, warnings.into_iter().map(str::to_owned).collect()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_long_message_is_cut_as_other_texts_are() {
+    let parsed = parse(EventKind::SessionStopping, &format!(r#"{{"continue":true,"message":"{}"}}"#, "x".repeat(70)));
+    assert_eq!(parsed.outcome.continue_with, Some("x".repeat(LIMIT)));
+    assert_eq!(parsed.warnings, ["a text of 70 bytes was cut at the limit of 64"]);
 }
 
 #[test]
@@ -151,7 +208,8 @@ proptest! {
     fn no_output_panics_and_no_text_is_over_the_limit(written in proptest::collection::vec(any::<u8>(), 0..300)) {
         for kind in EventKind::ALL {
             if let Ok(parsed) = Outcome::parse(kind, &written, LIMIT) {
-                prop_assert!(parsed.outcome.context.iter().all(|text| text.len() <= LIMIT && !text.trim().is_empty()));
+                let texts = parsed.outcome.context.iter().chain(&parsed.outcome.continue_with);
+                prop_assert!(texts.into_iter().all(|text| text.len() <= LIMIT && !text.trim().is_empty()));
             }
         }
     }

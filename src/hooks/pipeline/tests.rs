@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{Hook, Limits, Run};
 use crate::dialect::neutral::NeutralRequest;
+use crate::hooks::Verdict;
 use crate::hooks::runner::testing::event;
 use std::collections::BTreeMap;
 use std::io;
@@ -77,7 +78,7 @@ async fn only_hooks_of_the_event_run() {
     let reports = fire_until(&pipeline, None).await;
     assert_eq!(context(&reports), ["text of mine"]);
     let listened = EventKind::ALL.map(|kind| pipeline.has(kind));
-    assert_eq!(listened, [true, true, false, false, true]);
+    assert_eq!(listened, [true, true, false, false, false, true]);
 }
 
 #[tokio::test]
@@ -231,9 +232,40 @@ fn a_hook_that_can_not_work_is_refused_by_name() {
 }
 
 #[test]
-fn a_prompt_hook_has_more_time_than_the_others() {
+fn hooks_that_do_work_have_more_time_than_the_others() {
     let defaults = EventKind::ALL.map(|kind| default_timeout(kind).as_secs());
-    assert_eq!(defaults, [5, 15, 5, 5, 5]);
+    assert_eq!(defaults, [5, 15, 120, 5, 5, 5]);
+}
+
+#[tokio::test]
+async fn what_fails_or_is_audited_does_not_keep_a_turn_from_its_end() {
+    let stopping = |mut hook: Hook| {
+        hook.on = vec![EventKind::SessionStopping];
+        hook.on_error = OnError::Block;
+        hook
+    };
+    let mut audited = stopping(shell("audited", r#"echo '{"veto":true}'"#));
+    audited.mode = Mode::Audit;
+    let mut slow = stopping(shell("slow", "sleep 300"));
+    slow.timeout = Some(Duration::from_millis(50));
+    let hooks = [
+        audited,
+        slow,
+        stopping(shell("broken", r#"echo '{"continue":true,"message":"a"}'; exit 1"#)),
+        stopping(shell("plain", "echo go on")),
+        stopping(shell("tests", r#"echo '{"continue":true,"message":"run the tests"}'"#)),
+    ];
+    let headers = HeaderMap::new();
+    let verdict = async |hooks: &[Hook]| {
+        let context = FireContext { headers: &headers, deadline: None };
+        let reports = pipeline(hooks).fire(EventKind::SessionStopping, &event(), context).await;
+        let would = reports.first().and_then(|report| report.would.clone());
+        (Verdict::of(&reports), would)
+    };
+    let would = Outcome { veto: true, ..Outcome::default() };
+    assert_eq!(effects(&would), "veto");
+    assert_eq!(verdict(&hooks).await, (Verdict::Continue("run the tests".into()), Some(would.clone())));
+    assert_eq!(verdict(&hooks[..4]).await, (Verdict::Stop, Some(would)));
 }
 
 /// A log that a test can read.

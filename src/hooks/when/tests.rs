@@ -1,8 +1,9 @@
 use super::*;
 use crate::config::EventKind;
 use crate::config::condition::MAX_LENGTH;
+use crate::context::{Finish, Usage};
 use crate::dialect::neutral::{NeutralMessage, NeutralRequest, NeutralTool};
-use crate::hooks::contract::Event;
+use crate::hooks::contract::{Event, TurnInfo};
 use crate::hooks::runner::testing::event;
 use http::{HeaderMap, HeaderValue};
 
@@ -44,6 +45,31 @@ async fn every_variable_of_the_contract_is_there() {
         assert_eq!(holds_on(expression, &event).await, Ok(true), "{expression}");
     }
     assert_eq!(holds_on(r#"model.family == "gpt""#, &event).await, Ok(false));
+}
+
+#[tokio::test]
+async fn a_condition_tells_the_ends_of_one_turn_apart() {
+    let turn = TurnInfo {
+        id: "turn_1".into(),
+        message_id: Some("msg_1".into()),
+        text: "Done.".into(),
+        tool_calls: vec![],
+        finish_reason: Finish::Stop,
+        native_finish_reason: Some("end_turn".into()),
+        usage: Usage::default(),
+        legs: 2,
+        continuing: true,
+        attempt: 2,
+    };
+    let event = Event { turn: Some(turn), ..event() };
+    for (expression, holds) in [
+        ("turn.legs == 2 && turn.continuing && turn.attempt < 3", true),
+        ("!turn.continuing", false),
+        (r#"turn.finish_reason == "stop" && turn.text.contains("Done")"#, true),
+        ("size(turn.tool_calls) == 0 && turn.usage.output == 0", true),
+    ] {
+        assert_eq!(holds_on(expression, &event).await, Ok(holds), "{expression}");
+    }
 }
 
 #[tokio::test]

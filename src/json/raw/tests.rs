@@ -118,12 +118,17 @@ proptest! {
     fn quoted_text_is_read_back(text in any::<String>()) {
         let quoted = quote(&text);
         prop_assert_eq!(string(&quoted), Some(Cow::Owned(text.clone())));
-        prop_assert_eq!(format!("\"{}\"", escape(&text)), quoted);
+        prop_assert_eq!(format!("\"{}\"", escape(&text)), quoted.as_str());
+        prop_assert_eq!(chars(&quoted).map(|(_, c)| c).collect::<String>(), text);
+        for (at, c) in chars(&quoted) {
+            let rest = format!("\"{}", &quoted[at..]);
+            prop_assert!(string(&rest).unwrap().starts_with(c));
+        }
     }
 
     #[test]
     fn broken_text_does_no_harm(raw in r#"[\[\]{}",:\\ua1é ]{0,24}"#) {
-        let _ = (object(&raw), array(&raw), string(&raw), get_str(&raw, "a"), pointer(&raw, "/0/a"));
+        let _ = (chars(&raw).count(), object(&raw), array(&raw), string(&raw), get_str(&raw, "a"), pointer(&raw, "/0/a"));
     }
 
     #[test]

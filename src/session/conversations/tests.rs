@@ -1,4 +1,5 @@
 use super::super::anchor::Anchor;
+use super::super::chain::Chain;
 use super::super::ledger::What;
 use super::super::record::tests::key;
 use super::super::store::MemoryStore;
@@ -11,9 +12,9 @@ use std::sync::atomic::AtomicBool;
 
 /// A store whose writes fail while it is full.
 #[derive(Default)]
-struct Disk {
+pub(super) struct Disk {
     store: MemoryStore,
-    full: AtomicBool,
+    pub(super) full: AtomicBool,
 }
 
 impl Store for Disk {
@@ -47,7 +48,7 @@ impl Store for Disk {
     }
 }
 
-fn chain(history: &[ItemFacts]) -> Chain {
+pub(super) fn chain(history: &[ItemFacts]) -> Chain {
     Chain::new(digest("owner"), &request(history))
 }
 
@@ -56,7 +57,7 @@ fn request(history: &[ItemFacts]) -> RequestView {
 }
 
 /// A history of this many turns, the last one unanswered.
-fn turns(count: usize) -> Vec<ItemFacts> {
+pub(super) fn turns(count: usize) -> Vec<ItemFacts> {
     let mut history: Vec<ItemFacts> =
         (0..count).flat_map(|n| [prompt(&format!("p{n}")), reply(&format!("a{n}"), &[])]).collect();
     history.pop();
@@ -67,11 +68,15 @@ fn entry(words: &str) -> Entry {
     Entry { anchor: Anchor::Prompt { digest: digest(words), nth: 0 }, what: What::Prompt { texts: vec![] } }
 }
 
-fn open(conversations: &Conversations) -> Arc<Live> {
+pub(super) fn open(conversations: &Conversations) -> Arc<Live> {
     conversations.create(&key("s1"), ConversationLayout::Stable, Shape::default())
 }
 
-async fn commit(conversations: &Conversations, live: &Live, history: &[ItemFacts]) -> Result<(), StoreError> {
+pub(super) async fn commit(
+    conversations: &Conversations,
+    live: &Live,
+    history: &[ItemFacts],
+) -> Result<(), StoreError> {
     let nodes = chain(history).ends(0).collect();
     conversations.commit(live, Change { nodes, ..Change::default() }).await
 }

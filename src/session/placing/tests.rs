@@ -1,7 +1,7 @@
 use super::super::conversation::{Conversation, Shape};
 use super::super::testing::{digest, prompt, reply, result, signed, view};
 use super::*;
-use crate::context::{Delta, ItemFacts};
+use crate::context::{Delta, ItemFacts, Leg, LegReply};
 use crate::session::ledger::Ledger;
 
 fn slot<'a>(name: &'a str, text: &'a str) -> SlotText<'a> {
@@ -195,4 +195,42 @@ fn layout_system_holds_the_slots_and_the_running_turns_text() {
     let two = [prompt("one"), reply("a", &[]), prompt("two")];
     assert_eq!(talk.prompt(&two, "e2"), []);
     assert_eq!(talk.system(&two), ["v2", "e2"]);
+}
+
+/// A conversation whose first answer was made of two legs, and that history.
+fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Vec<Leg>) {
+    let mut talk = Talk::new(layout);
+    talk.prompt(&[prompt("one")], "e1");
+    let legs = vec![Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }];
+    let whole = reply("whole", &[]);
+    let anchor = Anchor::Prompt { digest: digest("one"), nth: 0 };
+    talk.state.ledger.push(Entry { anchor, what: What::Joined { legs: legs.clone(), answer: whole.link } });
+    (talk, vec![prompt("one"), whole, prompt("two")], legs)
+}
+
+#[test]
+fn legs_stand_in_every_layout() {
+    for layout in [ConversationLayout::Stable, ConversationLayout::System] {
+        let (mut talk, history, legs) = of_two_legs(layout);
+        let scene = talk.request(&view(history), |scenery, state| scenery.scene(state));
+        assert_eq!(scene.splits, [(1, legs)], "{layout:?}");
+    }
+}
+
+#[test]
+fn a_request_in_which_something_is_not_found_again_is_counted_once() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let lost =
+        || handle.render().lines().find_map(|line| line.strip_prefix("hookgate_replay_lost_total ")?.parse().ok());
+    let (mut talk, history, _) = of_two_legs(ConversationLayout::Stable);
+    talk.again(&history);
+    assert_eq!(lost(), None::<u64>);
+    talk.again(&[prompt("rewritten"), reply("whole", &[])]);
+    assert_eq!(lost(), Some(1), "the prompt's text and its legs");
+    let mut delta = view(vec![prompt("three")]);
+    delta.delta = Some(Delta::PreviousResponse("resp_2".into()));
+    talk.request(&delta, |scenery, state| scenery.scene(state));
+    assert_eq!(lost(), Some(1), "the provider holds what a delta does not show");
 }

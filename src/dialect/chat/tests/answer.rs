@@ -8,6 +8,19 @@ fn samples_are_read_as_the_manifest_says() {
 }
 
 #[test]
+fn a_refusal_in_words_is_told_from_an_answer() {
+    for (name, entry) in testing::manifest("chat") {
+        assert_eq!(CHAT.streamed(&sample(&name)).refused, entry["turn"] == "finished-refusal", "{name}");
+    }
+    assert!(
+        CHAT.whole(
+            r#"{"choices":[{"message":{"role":"assistant","content":null,"refusal":"no"},"finish_reason":"stop"}]}"#
+        )
+        .refused
+    );
+}
+
+#[test]
 fn every_prefix_of_a_stream_is_cut_or_whole() {
     for (name, entry) in testing::manifest("chat") {
         let stream = sample(&name);

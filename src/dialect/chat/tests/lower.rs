@@ -69,7 +69,7 @@ fn omitted_messages_go_with_their_commas() {
     let system = r#"{"role":"system","content":"z"}"#;
     assert_eq!(CHAT.lowered(&body(&all), &omit(0..2)), body(&format!("{system},{c}")));
     assert_eq!(CHAT.lowered(&body(&all), &omit(1..3)), body(&format!("{system},{a}")));
-    assert_eq!(CHAT.lowered(&body(&all), &omit(1..2)), body(&format!("{system},{a} , {c}")));
+    assert_eq!(CHAT.lowered(&body(&all), &omit(1..2)), body(&format!("{system},{a},\n{c}")));
     assert_eq!(CHAT.lowered(&body(&all), &omit(0..3)), body(system));
 }
 

@@ -1,4 +1,6 @@
 mod answer;
+mod joiner;
+mod legs;
 mod lower;
 mod view;
 

@@ -125,6 +125,14 @@ fn replies_are_complete_answers() {
 }
 
 #[test]
+fn a_refusal_in_words_is_told_from_an_answer() {
+    for (name, entry) in testing::manifest("responses") {
+        assert_eq!(RESPONSES.streamed(&sample(&name)).refused, entry["turn"] == "finished-refusal", "{name}");
+    }
+    assert!(RESPONSES.whole(r#"{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}"#).refused);
+}
+
+#[test]
 fn stream_errors_have_both_known_shapes() {
     let error =
         WireError { status: 504, code: "upstream_idle", message: "idle".to_owned(), request_id: "r".to_owned() };

@@ -1,0 +1,172 @@
+use super::*;
+use crate::context::AnswerForm;
+use futures_util::FutureExt;
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+const IDLE: Duration = Duration::from_secs(60);
+
+type Chunk = Result<&'static str, Cut>;
+
+/// A leg whose chunks the test sends.
+struct Source(mpsc::UnboundedReceiver<Chunk>);
+
+impl Body for Source {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        self.0.poll_recv(cx).map(|chunk| Some(chunk?.map(|text| Frame::data(Bytes::from_static(text.as_bytes())))))
+    }
+}
+
+fn source(chunks: impl IntoIterator<Item = Chunk>) -> Source {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    chunks.into_iter().for_each(|chunk| sender.send(chunk).unwrap());
+    Source(receiver)
+}
+
+#[derive(Default)]
+struct Log {
+    asked: Vec<String>,
+    heard: Vec<(String, bool)>,
+    lost: Vec<bool>,
+}
+
+/// Goes on with the legs that it was given, after a while.
+struct Script {
+    legs: VecDeque<Source>,
+    thinks: Duration,
+    log: Arc<Mutex<Log>>,
+}
+
+impl Director for Script {
+    type Body = Source;
+
+    fn after(&mut self, leg: Ended) -> BoxFuture<'static, Next<Source>> {
+        self.log.lock().asked.push(leg.answer.text);
+        let (next, thinks) = (self.legs.pop_front(), self.thinks);
+        async move {
+            tokio::time::sleep(thinks).await;
+            next.map_or(Next::End, Next::Leg)
+        }
+        .boxed()
+    }
+
+    fn heard(&mut self, answer: &Answer, spoken: bool) {
+        self.log.lock().heard.push((answer.text.clone(), spoken));
+    }
+
+    fn lost(&mut self, _why: &str, spoken: bool) {
+        self.log.lock().lost.push(spoken);
+    }
+}
+
+const START: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}\n\n";
+const OPEN: &str = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n";
+const TEXT: &str = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"hello\"}}\n\n";
+const CLOSE: &str = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+const END: &str = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":5}}\n\n";
+const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+const WHOLE: [Chunk; 6] = [Ok(START), Ok(OPEN), Ok(TEXT), Ok(CLOSE), Ok(END), Ok(STOP)];
+
+fn body(first: Source, legs: Vec<Source>, thinks: Duration) -> (LegsBody<Script>, Arc<Mutex<Log>>) {
+    let log = Arc::new(Mutex::new(Log::default()));
+    let script = Script { legs: legs.into(), thinks, log: Arc::clone(&log) };
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE };
+    (LegsBody::new(first, wire, script), log)
+}
+
+/// Everything that goes down, and how it ends.
+async fn drain(mut body: LegsBody<Script>) -> (String, Option<Cut>) {
+    let mut text = String::new();
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap()),
+            Err(cut) => return (text, Some(cut)),
+        }
+    }
+    (text, None)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_single_leg_passes_byte_for_byte() {
+    let (body, log) = body(source(WHOLE), vec![], Duration::ZERO);
+    let (text, cut) = drain(body).await;
+    assert_eq!((text, cut), (WHOLE.map(Result::unwrap).concat(), None));
+    assert_eq!(log.lock().asked, ["hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_is_kept_alive_while_a_hook_thinks_and_the_next_leg_is_awaited() {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let (body, _) = body(source(WHOLE), vec![Source(receiver)], Duration::from_secs(60));
+    let begun = tokio::time::Instant::now();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        WHOLE.into_iter().for_each(|chunk| sender.send(chunk).unwrap());
+    });
+    let (text, cut) = drain(body).await;
+    assert_eq!(cut, None);
+    let pings = text.matches("event: ping").count();
+    assert!(pings >= usize::try_from(begun.elapsed().as_secs() / 10).unwrap(), "{pings} in {:?}", begun.elapsed());
+    assert_eq!(text.matches("event: message_stop").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_is_silent_in_a_leg_is_not_waited_for_for_ever() {
+    let (keep, receiver) = mpsc::unbounded_channel();
+    let (body, log) = body(source(WHOLE), vec![Source(receiver)], Duration::ZERO);
+    let (text, cut) = drain(body).await;
+    drop(keep);
+    assert_eq!(cut, None, "it said nothing: the first answer was complete");
+    assert!(text.ends_with(STOP), "{text}");
+    assert_eq!(log.lock().lost, [false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leg_cut_in_the_middle_of_its_words_breaks_the_message_off() {
+    for end in [None, Some(Err(Cut::Broken))] {
+        let leg = [Ok(START), Ok(OPEN), Ok(TEXT)].into_iter().chain(end);
+        let (body, log) = body(source(WHOLE), vec![source(leg)], Duration::ZERO);
+        let (text, cut) = drain(body).await;
+        assert!(cut.is_some() && !text.contains("message_stop"), "{text}");
+        assert_eq!(log.lock().lost, [true]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_before_a_cut_are_not_lost() {
+    let (body, log) = body(source([Ok(START), Ok(OPEN), Ok("event: content_bl"), Err(Cut::Broken)]), vec![], IDLE);
+    let (text, cut) = drain(body).await;
+    assert_eq!((text, cut), ([START, OPEN, "event: content_bl"].concat(), Some(Cut::Broken)));
+    assert!(log.lock().asked.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_lost_behind_the_marker_changes_nothing() {
+    let (body, log) = body(source(WHOLE.into_iter().chain([Err(Cut::Broken)])), vec![], Duration::ZERO);
+    let (text, _) = drain(body).await;
+    assert!(text.ends_with(STOP));
+    assert_eq!(log.lock().asked, ["hello"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leg_cut_at_every_byte_is_whole_broken_off_or_left_out() {
+    let whole: String = WHOLE.map(Result::unwrap).concat();
+    for at in 0..=whole.len() {
+        let half: &'static str = whole[..at].to_owned().leak();
+        let (body, log) = body(source(WHOLE), vec![source([Ok(half)])], Duration::ZERO);
+        let (text, cut) = drain(body).await;
+        let ends = text.matches("event: message_stop").count();
+        let lost = log.lock().lost.clone();
+        match (cut, lost.as_slice()) {
+            (None, []) => assert!(ends == 1 && text.matches("hello").count() == 2, "{at}: {text}"),
+            (None, [false]) => assert!(ends == 1 && text.matches("hello").count() == 1, "{at}: {text}"),
+            (Some(_), [true]) => assert_eq!(ends, 0, "{at}: {text}"),
+            other => panic!("{at}: {other:?} {text:?}"),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! An answer of several legs under the client's name and under the provider's.
+use super::Turns;
+use super::read::Read;
+use crate::context::Delta;
+use crate::session::record::SessionKey;
+use crate::session::tenant::Credential;
+use http::HeaderMap;
+
+impl Turns {
+    /// The provider's id of an answer that the client knows as `id`; `None` when it is the same, or the credential has no
+    /// part in the session that the answer belongs to.
+    pub async fn newest_of(&self, id: &str, headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+        let owner = self.sessions.conversations.owner_of_answer(id).await.ok()??;
+        let tenants = &self.sessions.tenants;
+        let credential = Credential::of(headers, query).map(|credential| tenants.fingerprint(&credential));
+        if tenants.tenant(credential.as_ref()) != owner.session.tenant {
+            let record = self.sessions.records.get(&owner.session).await.ok()??;
+            record.admits(credential.as_ref()?).then_some(())?;
+        }
+        self.successor(&owner.session, id).await
+    }
+
+    /// The id behind which a delta goes on, where the client knows it by another.
+    pub(super) async fn goes_on_behind(&self, read: &Read, session: &SessionKey) -> Option<String> {
+        match read.view.delta.as_ref()? {
+            Delta::PreviousResponse(id) | Delta::ThreadContinue(id) => self.successor(session, id).await,
+            Delta::Conversation(_) | Delta::ThreadCreate => None,
+        }
+    }
+
+    async fn successor(&self, session: &SessionKey, id: &str) -> Option<String> {
+        self.sessions.conversations.successor(session, id).await.unwrap_or_else(|error| {
+            self.sessions.records.report(&error);
+            None
+        })
+    }
+}
