@@ -37,7 +37,7 @@ pub struct Follow {
     live: Arc<Live>,
     /// Only where a hook listens to the end of turns.
     occasion: Option<Occasion>,
-    /// The client's; empty without an occasion.
+    /// The client's; empty where no hook reads them.
     headers: Arc<HeaderMap>,
     dialect: DialectId,
     form: AnswerForm,
@@ -99,8 +99,7 @@ pub enum Outcome {
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
         let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
-        // Headers are slices of the connection's read buffer, and keep all of it for as long as the stream lasts.
-        let headers = occasion.as_ref().map(|_| read.asked.headers.clone()).unwrap_or_default();
+        let headers = turns.kept_headers(&read.asked.headers);
         let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
         let (turn, number) = turn.unwrap_or_default();
         let may_go_on = turns.may_go_on(&read, &identity);
