@@ -2,8 +2,10 @@
 //!
 //! Texts stay raw until they are needed: `serde` would copy each one that sits behind an `Option`, and would refuse a
 //! lone surrogate.
+use crate::json::raw;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// Any event; which members it has depends on its type.
 #[derive(Deserialize)]
@@ -48,6 +50,10 @@ pub(super) struct Piece<'a> {
     #[serde(borrow)]
     pub(super) text: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub(super) thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) citation: Option<&'a RawValue>,
+    #[serde(borrow)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) name: Option<&'a RawValue>,
@@ -67,4 +73,9 @@ pub(super) struct Tokens {
     pub(super) input_tokens: Option<u64>,
     pub(super) cache_read_input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
+}
+
+/// A string's text; nothing for what is no string.
+pub(super) fn string(raw: &RawValue) -> Cow<'_, str> {
+    raw::string(raw.get()).unwrap_or_default()
 }

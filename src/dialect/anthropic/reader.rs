@@ -1,13 +1,11 @@
 //! Reads an answer: the events of a stream, or a whole message.
-use super::events::{Event, Message, Piece, Tokens};
+use super::events::{Event, Message, Piece, Tokens, string};
 use crate::context::answer::Ending;
 use crate::context::{Answer, Finish, Usage};
 use crate::dialect::AnswerReader;
 use crate::dialect::transcript::Transcript;
 use crate::dialect::upstream_error::{error_body, error_text};
-use crate::json::raw;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
@@ -190,9 +188,4 @@ fn finish(stop_reason: Option<&str>, has_calls: bool) -> Finish {
 
 fn piece(raw: &RawValue) -> Option<Piece<'_>> {
     serde_json::from_str(raw.get()).ok()
-}
-
-/// A string's text; nothing for what is no string.
-fn string(raw: &RawValue) -> Cow<'_, str> {
-    raw::string(raw.get()).unwrap_or_default()
 }
