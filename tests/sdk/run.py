@@ -110,7 +110,8 @@ def continued(provider, conversation, _layout):
     expect(words(text) == "Donefornow.Checkedtwice." and not calls, f"one answer of two: {text!r} {calls}")
     conversation.say("second")
     asked = provider.requests[-1].text
-    places = [asked.find(words) for words in ("Done for now.", "the CHECK", "Checked twice.", "second")]
+    # Gemini's SDK keeps a part for each chunk, and the hint for the prompt repeats its word in the instructions.
+    places = [*(asked.find(words) for words in ("Done for now.", "the CHECK", "twice.")), asked.rfind("second")]
     expect(places == sorted(places) and places[0] > 0, f"answer, message, answer: {places} in {asked}")
     expect(asked.count("the CHECK") == 1, "the message stands once")
 

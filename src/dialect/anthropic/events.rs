@@ -1,6 +1,7 @@
 //! The parts of stream events and of a whole message that a reader looks at, as raw text; everything else is skipped
 //! unread.
 use crate::json::{ScanError, raw};
+use std::borrow::Cow;
 
 /// Any event; which members it has depends on its type.
 pub(super) struct Event<'a> {
@@ -48,14 +49,18 @@ pub(super) struct Piece<'a> {
     pub(super) input: Option<&'a str>,
     pub(super) partial_json: Option<&'a str>,
     pub(super) signature: Option<&'a str>,
+    pub(super) thinking: Option<&'a str>,
+    pub(super) citation: Option<&'a str>,
     pub(super) stop_reason: Option<&'a str>,
 }
 
 impl<'a> Piece<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, ScanError> {
-        let keys = ["type", "text", "id", "name", "input", "partial_json", "signature", "stop_reason"];
-        let [kind, text, id, name, input, partial_json, signature, stop_reason] = raw::pick(text, keys)?;
-        Ok(Self { kind, text, id, name, input, partial_json, signature, stop_reason })
+        let keys =
+            ["type", "text", "id", "name", "input", "partial_json", "signature", "thinking", "citation", "stop_reason"];
+        let [kind, text, id, name, input, partial_json, signature, thinking, citation, stop_reason] =
+            raw::pick(text, keys)?;
+        Ok(Self { kind, text, id, name, input, partial_json, signature, thinking, citation, stop_reason })
     }
 }
 
@@ -72,6 +77,11 @@ impl Tokens {
         let [input, cached_input, output] = raw::pick(text, keys)?.map(number);
         Ok(Self { input, cached_input, output })
     }
+}
+
+/// A string's text; nothing for what is no string.
+pub(super) fn string(raw: &str) -> Cow<'_, str> {
+    raw::string(raw).unwrap_or_default()
 }
 
 fn number(text: Option<&str>) -> Option<u64> {

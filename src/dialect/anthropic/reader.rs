@@ -1,5 +1,5 @@
 //! Reads an answer: the events of a stream, or a whole message.
-use super::events::{Event, Message, Piece, Tokens};
+use super::events::{Event, Message, Piece, Tokens, string};
 use crate::context::answer::Ending;
 use crate::context::{Answer, Finish, Usage};
 use crate::dialect::AnswerReader;
@@ -7,7 +7,6 @@ use crate::dialect::transcript::Transcript;
 use crate::dialect::upstream_error::{error_body, error_text};
 use crate::json::raw;
 use serde::de::IgnoredAny;
-use std::borrow::Cow;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
@@ -194,9 +193,4 @@ fn is_cut(body: &[u8]) -> bool {
 
 fn piece(raw: &str) -> Option<Piece<'_>> {
     Piece::parse(raw).ok()
-}
-
-/// A string's text; nothing for what is no string.
-fn string(raw: &str) -> Cow<'_, str> {
-    raw::string(raw).unwrap_or_default()
 }

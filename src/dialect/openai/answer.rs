@@ -73,8 +73,3 @@ pub(in crate::dialect) fn usage(raw: &str, input: &str, output: &str) -> Option<
         output: number(&usage, &format!("{output}_tokens")).unwrap_or(0),
     })
 }
-
-/// One server-sent event without a name. `data: ` with the space and one line of JSON is the form that every SDK takes.
-pub(in crate::dialect) fn frame(data: &serde_json::Value) -> String {
-    format!("data: {data}\n\n")
-}

@@ -252,7 +252,8 @@ impl Follow {
         if legs.is_empty() {
             return None;
         }
-        let entry = anchor.clone().map(|anchor| Entry { anchor, what: What::Joined { legs, answer: answer.link() } });
+        let what = What::Joined { legs: legs.into(), answer: answer.link() };
+        let entry = anchor.clone().map(|anchor| Entry { anchor, what });
         let names = answer.id.clone().zip(newest).filter(|(first, last)| *is_named && first != last);
         let (turns, live) = (self.turns.clone(), self.live.clone());
         Some(async move { turns.keep_legs(&live, entry, names).await }.boxed())

@@ -3,6 +3,7 @@ use super::super::testing::{digest, prompt, reply, result, signed, view};
 use super::*;
 use crate::context::{Delta, ItemFacts, Leg, LegReply};
 use crate::session::ledger::Ledger;
+use std::sync::Arc;
 
 fn slot<'a>(name: &'a str, text: &'a str) -> SlotText<'a> {
     SlotText { slot: name, text, by: "hook" }
@@ -198,10 +199,11 @@ fn layout_system_holds_the_slots_and_the_running_turns_text() {
 }
 
 /// A conversation whose first answer was made of two legs, and that history.
-fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Vec<Leg>) {
+fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Arc<[Leg]>) {
     let mut talk = Talk::new(layout);
     talk.prompt(&[prompt("one")], "e1");
-    let legs = vec![Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }];
+    let legs: Arc<[Leg]> =
+        [Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }].into();
     let whole = reply("whole", &[]);
     let anchor = Anchor::Prompt { digest: digest("one"), nth: 0 };
     talk.state.ledger.push(Entry { anchor, what: What::Joined { legs: legs.clone(), answer: whole.link } });
