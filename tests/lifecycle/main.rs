@@ -17,6 +17,7 @@ mod deltas;
 mod encodings;
 mod endings;
 mod ends;
+mod faults;
 mod identity;
 mod odd_answers;
 mod once;
