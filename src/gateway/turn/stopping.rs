@@ -45,8 +45,8 @@ pub(super) struct Joined {
     pub(super) legs: Vec<Leg>,
     /// What they said.
     pub(super) said: Said,
-    /// What they cost together.
-    pub(super) usage: Usage,
+    /// What each cost.
+    costs: Vec<Usage>,
     /// The id of the newest answer: behind it the provider's history goes on.
     newest: Option<String>,
     /// The newest answer said nothing.
@@ -61,6 +61,30 @@ impl Joined {
     /// Before the first answer to `sent`.
     pub(super) fn new(sent: Rope) -> Self {
         Self { sent, ..Self::default() }
+    }
+
+    /// The newest answer is followed by another one, to `sent`.
+    fn go_on(&mut self, leg: Leg, answer: &Answer, sent: Rope, told: String) {
+        self.said.text.push_str(&answer.text);
+        self.costs.push(answer.usage);
+        self.legs.push(leg);
+        self.sent = sent;
+        self.told = Some(told);
+    }
+
+    /// Nothing followed: the newest answer is the last one.
+    fn stay(&mut self) {
+        self.legs.pop();
+        self.costs.pop();
+    }
+
+    /// What the legs cost together.
+    pub(super) fn cost(&self) -> Usage {
+        self.costs.iter().fold(Usage::default(), |all, one| Usage {
+            input: all.input.saturating_add(one.input),
+            cached_input: all.cached_input.saturating_add(one.cached_input),
+            output: all.output.saturating_add(one.output),
+        })
     }
 
     /// What later requests have to hold: the legs before the last that said something, and the newest answer's id.
@@ -133,7 +157,7 @@ impl Director for StopDirector {
         metrics::counter!(names::CONTINUATIONS, "result" => "lost").increment(1);
         tracing::warn!(%session, why, spoken, "a further answer of a turn was lost");
         if !spoken {
-            self.0.joined.lock().legs.pop();
+            self.0.joined.lock().stay();
         }
     }
 }
@@ -190,7 +214,7 @@ impl Stopping {
         }
         let mut end = TurnEnd::of(&self.turn, answer);
         end.continued(turn);
-        end.usage.output += turn.output + joined.usage.output;
+        end.usage.output += turn.output + joined.cost().output;
         end.put_before(&joined.said);
         end.put_before(&self.said);
         end.put_before(&turn.said);
@@ -208,14 +232,7 @@ impl Stopping {
         self.check(&head)?;
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
         tracing::info!(session = %self.live.key, turn = self.occasion.turn, "a hook sends the model back to work");
-        let mut joined = self.joined.lock();
-        joined.said.text.push_str(&answer.text);
-        joined.usage.input += answer.usage.input;
-        joined.usage.cached_input += answer.usage.cached_input;
-        joined.usage.output += answer.usage.output;
-        joined.legs.push(leg);
-        joined.sent = body;
-        joined.told = Some(message);
+        self.joined.lock().go_on(leg, &answer, body, message);
         Ok(next)
     }
 
