@@ -89,8 +89,9 @@ impl Joined {
 
     /// What later requests have to hold: the legs before the last that said something, and the newest answer's id.
     pub(super) fn take(&mut self) -> (Vec<Leg>, Option<String>) {
-        if self.is_mute {
-            self.legs.pop();
+        let mut is_mute = self.is_mute;
+        while is_mute && let Some(leg) = self.legs.pop() {
+            is_mute = leg.answer.is_empty();
         }
         (std::mem::take(&mut self.legs), self.newest.take())
     }
@@ -294,4 +295,56 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<Vec<u8>> {
 /// Whether the body is compressed.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|value| !matches!(value.as_bytes(), b"" | b"identity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::AnswerForm;
+
+    fn said(text: &str) -> Answer {
+        let body = format!(
+            r#"{{"id":"msg","type":"message","role":"assistant","content":[{{"type":"text","text":"{text}"}}],
+                "stop_reason":"end_turn","usage":{{"input_tokens":3,"output_tokens":5}}}}"#
+        );
+        let mut reader = dialect::of(dialect::DialectId::Anthropic).reader(AnswerForm::Json);
+        reader.body(body.as_bytes());
+        reader.finish()
+    }
+
+    /// Legs before the running one, each with these texts.
+    fn joined(texts: &[&str]) -> Joined {
+        let mut joined = Joined::default();
+        for text in texts {
+            let answer = (!text.is_empty()).then(|| (*text).to_owned()).into_iter().collect();
+            let leg = Leg { id: None, answer, reply: LegReply::Message("go on".to_owned()) };
+            joined.go_on(leg, &said(text), Rope::default(), "go on".to_owned());
+        }
+        joined
+    }
+
+    #[test]
+    fn legs_that_said_nothing_at_the_end_are_none_of_the_message() {
+        let table: [(&[&str], bool, usize); 6] = [
+            (&["a"], false, 1),
+            (&["a"], true, 0),
+            (&["a", ""], false, 2),
+            (&["a", ""], true, 0),
+            (&["a", "", "b"], true, 2),
+            (&["", ""], true, 0),
+        ];
+        for (texts, is_mute, kept) in table {
+            let mut joined = joined(texts);
+            joined.is_mute = is_mute;
+            assert_eq!(joined.take().0.len(), kept, "{texts:?} {is_mute}");
+        }
+    }
+
+    #[test]
+    fn what_a_leg_cost_that_nothing_followed_is_not_counted_twice() {
+        let mut joined = joined(&["a", "b"]);
+        assert_eq!((joined.cost().input, joined.cost().output), (6, 10));
+        joined.stay();
+        assert_eq!((joined.cost().input, joined.cost().output), (3, 5));
+    }
 }
