@@ -13,6 +13,7 @@ mod stage;
 mod blocked;
 mod budget;
 mod continued;
+mod crowded;
 mod deltas;
 mod encodings;
 mod endings;

@@ -5,7 +5,7 @@ use super::Turns;
 use super::occasion::{Occasion, Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::context::{Answer, Leg, LegReply, Usage};
-use crate::dialect::{self, Endpoint, NoCache, Reading};
+use crate::dialect::{self, Endpoint, Reading};
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::{Director, Ended, Next};
 use crate::hooks::{FireContext, Verdict};
@@ -259,10 +259,13 @@ impl Stopping {
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent.to_bytes();
         let endpoint = self.endpoint.clone();
+        let turns = self.turns.clone();
+        let profile = turns.sessions.profiles.of(&self.headers);
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
             let dialect = dialect::of(endpoint.dialect);
-            let reading = Reading { is_reminder: &|_| false, cache: &NoCache };
+            let cache = turns.sessions.facts.of(endpoint.dialect, &profile.name);
+            let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
             let view = dialect.view(&doc, &endpoint, &reading).map_err(|error| error.to_string())?;
             let splice = dialect.extend(&doc, &view, &leg).map_err(|error| error.to_string())?;
             splice.apply(doc.bytes()).map_err(|error| error.to_string())
