@@ -160,6 +160,9 @@ impl Follow {
             self.settled = true;
             return Watched::only(guard);
         };
+        if again.is_some() && is_encoded(headers) {
+            tracing::warn!(encoding, "an answer is compressed though identity was asked for; its turn ends unasked");
+        }
         let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(headers, again));
         let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
         Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
@@ -264,7 +267,7 @@ impl Follow {
     fn note(&mut self, answer: &Answer, outcome: Outcome) -> TurnEnd {
         metrics::counter!(names::TURNS, "outcome" => name(outcome), "dialect" => self.dialect.name()).increment(1);
         // The client's figures are those of the last leg, which is what it takes for the size of its context.
-        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().usage).unwrap_or_default();
+        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().cost()).unwrap_or_default();
         self.turns.meters.tokens(&Usage {
             input: before.input + answer.usage.input,
             cached_input: before.cached_input + answer.usage.cached_input,
