@@ -125,6 +125,23 @@ fn facts_of_a_model_content() {
     assert!(!plain.items[0].facts.signed);
 }
 
+/// Gemini CLI sends one, two, three of them, from resume to resume: the history stays the same.
+#[test]
+fn a_repeated_response_is_one_result() {
+    let facts = |responses: &[&str]| {
+        let response =
+            |text| format!(r#"{{"functionResponse":{{"id":"fc-1","name":"ls","response":{{"output":"{text}"}}}}}}"#);
+        let parts: Vec<_> = responses.iter().map(response).collect();
+        contents(&format!(r#"[{{"role":"user","parts":[{}]}}]"#, parts.join(","))).items[0].facts.clone()
+    };
+    let once = facts(&["a"]);
+    assert_eq!(once.results, ["fc-1"]);
+    for copies in [&["a", "a"][..], &["a", "a", "a"]] {
+        assert_eq!((facts(copies).link, &facts(copies).results), (once.link, &once.results));
+    }
+    assert_ne!(facts(&["a", "b"]).link, once.link, "another result of the same call");
+}
+
 #[test]
 fn both_spellings_of_one_key_are_refused() {
     let cases = [
