@@ -81,7 +81,8 @@ fn model_part(part: &Part<'_>, facts: &mut ItemFacts, form: &mut NormalForm) {
     match &part.kind {
         PartKind::Text(text) => form.text(text),
         PartKind::Call(call) => {
-            let key = call_key(&call.id, &call.name, call.args);
+            // Gemini CLI gives ids to calls that have none, the AI SDK leaves those away that calls have.
+            let key = call_key("", &call.name, call.args);
             form.part("call", &key);
             facts.calls.push(key);
         }

@@ -117,9 +117,9 @@ fn facts_of_a_model_content() {
     );
     let facts = &view.items[0].facts;
     assert!(facts.signed);
-    assert_eq!(facts.calls, ["fc-1", r#"cat:{"a":2,"b":1}"#]);
+    assert_eq!(facts.calls, ["ls:{}", r#"cat:{"a":2,"b":1}"#]);
     let plain = contents(
-        r#"[{"role":"model","parts":[{"text":"ok"},{"functionCall":{"id":"fc-1","name":"ls"}},{"functionCall":{"name":"cat","args":{"a":2,"b":1}}}]}]"#,
+        r#"[{"role":"model","parts":[{"text":"ok"},{"functionCall":{"name":"ls"}},{"functionCall":{"id":"cat_1796063343783_0","name":"cat","args":{"a":2,"b":1}}}]}]"#,
     );
     assert_eq!(plain.items[0].facts.link, facts.link);
     assert!(!plain.items[0].facts.signed);
