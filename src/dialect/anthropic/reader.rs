@@ -87,6 +87,7 @@ impl AnswerReader for Reader {
             usage: self.usage,
             signed: self.signed,
             many: false,
+            loose_ids: false,
             refused: false,
             error: self.error.take(),
         }

@@ -53,6 +53,7 @@ pub(in crate::dialect) fn unseen() -> Answer {
         usage: Usage::default(),
         signed: false,
         many: false,
+        loose_ids: false,
         refused: false,
         error: None,
     }
