@@ -2,7 +2,7 @@
 use crate::admin::Admin;
 use crate::admin::token::Token;
 use crate::config::{self, Config};
-use crate::gateway::server::{Shutdown, serve as serve_http};
+use crate::gateway::server::{App, Shutdown, serve as serve_http};
 use crate::gateway::turn::{Sweeper, Turns};
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{ConditionError, HooksError, Pipeline};
@@ -84,7 +84,7 @@ struct Listening {
 }
 
 impl Listening {
-    fn start((listener, addr): (TcpListener, SocketAddr), app: axum::Router, connections: usize) -> Self {
+    fn start((listener, addr): (TcpListener, SocketAddr), app: impl App, connections: usize) -> Self {
         let shutdown = Shutdown::default();
         let tasks = TaskTracker::new();
         tasks.spawn(serve_http(listener, app, connections, shutdown.clone()));

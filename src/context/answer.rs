@@ -77,6 +77,9 @@ pub struct Answer {
     pub signed: bool,
     /// More than one choice or candidate was answered.
     pub many: bool,
+    /// No id tells its calls: clients of the dialect drop ids, or make up their own (Gemini).
+    #[serde(default)]
+    pub loose_ids: bool,
     /// The model refused in so many words, though it ended by itself (OpenAI's `refusal`).
     #[serde(default)]
     pub refused: bool,
@@ -90,7 +93,8 @@ impl Answer {
         let mut form = NormalForm::new();
         form.text(&self.text);
         for call in &self.calls {
-            form.part("call", &call_key(&call.id, &call.name, call.input.get()));
+            let id = if self.loose_ids { "" } else { &call.id };
+            form.part("call", &call_key(id, &call.name, call.input.get()));
         }
         form.digest()
     }
@@ -101,7 +105,7 @@ impl Answer {
     }
 }
 
-/// What tells one call from another: its id, or where there is none, its name and its arguments with sorted keys.
+/// What tells one call from another: its id, or where there is none that stays, its name and its arguments with sorted keys.
 pub fn call_key(id: &str, name: &str, input: &str) -> String {
     if !id.is_empty() {
         return id.to_owned();

@@ -35,61 +35,84 @@ impl Digest {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);
         }
-        Self::take(&hasher)
+        Self::take(hasher.finalize())
     }
 
-    /// The next link of a chain: what came before, and what follows it.
+    /// The next link of a chain: what came before, and what follows it. The same as [`Self::of`] both, hashed in one step:
+    /// a long history has a thousand links.
     #[must_use]
     pub fn then(self, next: Self) -> Self {
-        Self::of(&[&self.0, &next.0])
+        const LENGTH: [u8; 8] = 16_u64.to_le_bytes();
+        let mut parts = [0; 2 * (LENGTH.len() + size_of::<Self>())];
+        for (part, digest) in parts.chunks_exact_mut(LENGTH.len() + size_of::<Self>()).zip([self, next]) {
+            let (length, bytes) = part.split_at_mut(LENGTH.len());
+            length.copy_from_slice(&LENGTH);
+            bytes.copy_from_slice(&digest.0);
+        }
+        Self::take(blake3::hash(&parts))
     }
 
-    fn take(hasher: &blake3::Hasher) -> Self {
-        let mut out = [0; 16];
-        out.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
-        Self(out)
+    fn take(hash: blake3::Hash) -> Self {
+        let [taken @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = *hash.as_bytes();
+        Self(taken)
     }
 }
 
 /// Bytes that are hashed together: BLAKE3 takes a chunk of this size at a time, and single words at a fraction of its speed.
 const GATHERED: usize = 1024;
 
-/// Words on their way into a hash.
-struct Gathered {
+/// Text on its way into a hash, without its white space.
+struct Gathered<'a> {
     bytes: [u8; GATHERED],
     len: usize,
+    hasher: &'a mut blake3::Hasher,
 }
 
-impl Gathered {
-    fn push(&mut self, word: &[u8], hasher: &mut blake3::Hasher) {
-        if self.len + word.len() > GATHERED {
-            self.flush(hasher);
-        }
-        match self.bytes.get_mut(self.len..self.len + word.len()) {
-            Some(room) => {
-                room.copy_from_slice(word);
-                self.len += word.len();
+impl Gathered<'_> {
+    /// Adds text whose white space is all ASCII. It is written over by what follows: a branch per word would be
+    /// mispredicted.
+    fn push(&mut self, text: &[u8]) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            // As many as there is room for, whether white or not.
+            let (now, later) = rest.split_at(rest.len().min(GATHERED - self.len));
+            let mut len = self.len;
+            for byte in now {
+                self.bytes[len % GATHERED] = *byte;
+                len += KEPT[usize::from(*byte)];
             }
-            None => {
-                hasher.update(word);
+            self.len = len;
+            if len == GATHERED {
+                self.flush();
             }
+            rest = later;
         }
     }
 
-    fn flush(&mut self, hasher: &mut blake3::Hasher) {
-        hasher.update(self.bytes.get(..self.len).unwrap_or_default());
+    fn flush(&mut self) {
+        self.hasher.update(self.bytes.get(..self.len).unwrap_or_default());
         self.len = 0;
     }
 }
+
+/// How many of each byte are kept: none of the white space of ASCII ([`char::is_whitespace`]), one of the others.
+static KEPT: [usize; 256] = {
+    let mut kept = [1; 256];
+    let white = *b"\t\n\x0b\x0c\r ";
+    let mut at = 0;
+    while at < white.len() {
+        kept[white[at] as usize] = 0;
+        at += 1;
+    }
+    kept
+};
 
 /// Collects the normal form of one message, item or answer.
 #[derive(Debug, Default)]
 pub struct NormalForm {
     text: blake3::Hasher,
-    has_text: bool,
     /// Call ids, result ids and digests of blocks that are not text, in order.
     rest: blake3::Hasher,
-    has_rest: bool,
 }
 
 impl NormalForm {
@@ -100,17 +123,18 @@ impl NormalForm {
 
     /// Adds text; its white space does not count.
     pub fn text(&mut self, text: &str) {
-        let mut words = Gathered { bytes: [0; GATHERED], len: 0 };
-        for word in text.split_whitespace() {
-            self.has_text = true;
-            words.push(word.as_bytes(), &mut self.text);
+        let mut words = Gathered { bytes: [0; GATHERED], len: 0, hasher: &mut self.text };
+        if text.is_ascii() {
+            words.push(text.as_bytes());
+        } else {
+            // Of white space beyond ASCII the library knows.
+            text.split_whitespace().for_each(|word| words.push(word.as_bytes()));
         }
-        words.flush(&mut self.text);
+        words.flush();
     }
 
     /// Adds something that is not text: a call (`"call"`, its id), a result (`"result"`, its id), an image (`"block"`, its raw text).
     pub fn part(&mut self, kind: &str, value: &str) {
-        self.has_rest = true;
         self.rest.update(&(kind.len() as u64).to_le_bytes());
         self.rest.update(kind.as_bytes());
         self.rest.update(&(value.len() as u64).to_le_bytes());
@@ -119,7 +143,7 @@ impl NormalForm {
 
     /// The digest; `None` when nothing was added.
     pub fn digest(&self) -> Option<Digest> {
-        (self.has_text || self.has_rest)
+        (self.text.count() > 0 || self.rest.count() > 0)
             .then(|| Digest::of(&[self.text.finalize().as_bytes(), self.rest.finalize().as_bytes()]))
     }
 }
@@ -131,13 +155,43 @@ mod tests {
     #[test]
     fn text_is_the_same_however_it_is_cut() {
         let long = "x".repeat(GATHERED + 1);
-        for text in ["", "a b", &"word ".repeat(GATHERED), &long, &format!("a {long} b"), &format!("a {}", &long[2..])]
-        {
+        for text in [
+            "",
+            "a b",
+            " \t\n\u{b}\u{c}\r",
+            "a\u{a0}b\u{2003}é c",
+            &"word ".repeat(GATHERED),
+            &long,
+            &format!("a {long} b"),
+            &format!("a {}", &long[2..]),
+        ] {
             let (mut whole, mut words) = (NormalForm::new(), NormalForm::new());
             whole.text(text);
             text.split_whitespace().for_each(|word| words.text(word));
             assert_eq!(whole.digest(), words.digest(), "{} bytes", text.len());
         }
+    }
+
+    #[test]
+    fn white_space_does_not_count() {
+        for white in (0..=char::MAX as u32).filter_map(char::from_u32).filter(|c| c.is_whitespace()) {
+            let (mut spaced, mut plain) = (NormalForm::new(), NormalForm::new());
+            spaced.text(&format!("a{white}b"));
+            plain.text("ab");
+            assert_eq!(spaced.digest(), plain.digest(), "{white:?}");
+        }
+        let others = ('\0'..='\u{ff}').filter(|c| !c.is_whitespace());
+        for other in others {
+            let mut form = NormalForm::new();
+            form.text(&other.to_string());
+            assert_ne!(form.digest(), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_the_digest_of_both_ends() {
+        let (one, two) = (Digest([1; 16]), Digest([2; 16]));
+        assert_eq!(one.then(two), Digest::of(&[&one.0, &two.0]));
     }
 
     #[test]

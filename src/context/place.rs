@@ -1,6 +1,7 @@
 //! Where text goes, in neutral terms. A dialect lowers these to splices of its native body.
 use super::Leg;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One placement. All of one request are lowered together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +40,8 @@ pub enum Place {
     Split {
         /// Index into [`super::RequestView::items`]; the role is Assistant.
         item: usize,
-        /// The legs before the last, in order.
-        legs: Vec<Leg>,
+        /// The legs before the last, in order; the ledger's own, since a long history has many.
+        legs: Arc<[Leg]>,
     },
     /// The answer that a delta goes on behind has this id for the provider: the client knows an answer of several legs by
     /// the first one's id.

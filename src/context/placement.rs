@@ -6,6 +6,7 @@ use super::wrap::{self, Standing};
 use super::{Digest, Leg, Place};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How long a text counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +74,7 @@ pub struct Scene {
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart again, by item, with the legs before the last.
-    pub splits: Vec<(usize, Vec<Leg>)>,
+    pub splits: Vec<(usize, Arc<[Leg]>)>,
     /// The id behind which a delta goes on, where the client knows it by another.
     pub goes_on_behind: Option<String>,
 }

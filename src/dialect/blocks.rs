@@ -43,7 +43,7 @@ pub(super) fn wrap(splice: &mut Splice, value: Span, (open, close): (&str, &str)
     splice.insert(value.end, format!("{close}{behind}]"));
 }
 
-/// Takes out the elements for which `gone` is true, together with their commas; works on the members of an object too.
+/// Takes out the elements for which `gone` is true, together with their commas.
 pub(super) fn remove(splice: &mut Splice, elements: &[Span], gone: impl Fn(usize) -> bool) {
     let mut kept: Option<Span> = None;
     let mut run: Option<Span> = None;
@@ -63,6 +63,18 @@ pub(super) fn remove(splice: &mut Splice, elements: &[Span], gone: impl Fn(usize
     if let Some(run) = run {
         splice.remove(Span::new(kept.map_or(run.start, |kept| kept.end), run.end));
     }
+}
+
+/// Takes out the members of an object for which `gone` is true; `start` is where its text begins.
+pub(super) fn remove_members(
+    splice: &mut Splice,
+    start: usize,
+    fields: &[raw::Field<'_>],
+    gone: impl Fn(&str) -> bool,
+) {
+    let member = |field: &raw::Field<'_>| Span::new(field.key_span.start, field.value.end).offset(start);
+    let members: Vec<Span> = fields.iter().map(member).collect();
+    remove(splice, &members, |index| fields.get(index).is_some_and(|field| gone(&field.key)));
 }
 
 /// Adds a member at the end of the body's object.

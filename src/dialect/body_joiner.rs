@@ -1,4 +1,5 @@
 //! Answers that come as one JSON body each, joined to one body.
+use super::joiner::text;
 use super::{JoinError, Joiner, Piece};
 use bytes::Bytes;
 use std::marker::PhantomData;
@@ -89,8 +90,4 @@ impl<B: Bodies> Joiner for BodyJoiner<B> {
 fn joined<B: Bodies>(bodies: &[Bytes]) -> Option<Bytes> {
     let texts: Vec<&str> = bodies.iter().map(|body| text(body).ok()).collect::<Option<_>>()?;
     B::join(&texts).map(Bytes::from)
-}
-
-fn text(body: &[u8]) -> Result<&str, JoinError> {
-    std::str::from_utf8(body).map(str::trim).map_err(|error| JoinError::Unreadable(error.to_string()))
 }

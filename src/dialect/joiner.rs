@@ -26,11 +26,30 @@ pub enum JoinError {
     Failed(String),
 }
 
+impl JoinError {
+    /// For what another room could not read.
+    pub(super) fn unreadable(error: impl std::fmt::Display) -> Self {
+        Self::Unreadable(error.to_string())
+    }
+}
+
+/// The data of a piece as text.
+///
+/// # Errors
+/// [`JoinError::Unreadable`] if it is not UTF-8.
+pub(super) fn text(data: &[u8]) -> Result<&str, JoinError> {
+    std::str::from_utf8(data).map(str::trim).map_err(JoinError::unreadable)
+}
+
 /// Makes one legal message of the legs of an answer: one start, indexes and sequence numbers that run on, one end.
 ///
 /// The first leg passes byte for byte. Its terminal pieces, and all behind them, are kept back until it is known whether
-/// another leg follows; everything before passes at once. Pieces of later legs are rewritten, and checked: nothing goes
-/// down that breaks the order of the message.
+/// another leg follows; everything before passes at once. One kind of piece is parted in two: a text for the user that
+/// comes with the end (Gemini, compatible servers) goes down at once, the end waits.
+/// Pieces of later legs are rewritten, and checked: nothing goes down that breaks the order of the message.
+///
+/// A first leg that is out of order passes all the same, but it has no [`Joiner::answer`], so that nothing follows it:
+/// blocks that are streamed in parallel, an end with content behind it (older Gemini models end in every chunk).
 ///
 /// Called in this order: [`Joiner::piece`] for every piece of a leg, until [`Joiner::is_over`] or the leg's bytes end; then
 /// either [`Joiner::next_leg`] and again from the start, or [`Joiner::end`], once. [`Joiner::lose`] may come before the end.

@@ -179,5 +179,5 @@ pub(super) fn extend(path: &str, body: &str, leg: &Leg) -> String {
 
 /// The body with an answer taken apart.
 pub(super) fn split(path: &str, body: &str, item: usize, legs: &[Leg]) -> String {
-    lower(path, body, &[Place::Split { item, legs: legs.to_vec() }]).unwrap()
+    lower(path, body, &[Place::Split { item, legs: legs.into() }]).unwrap()
 }

@@ -1,5 +1,6 @@
 //! One object of a request, looked into without a parse of its values.
-use crate::json::{ScanError, Span, raw};
+use crate::json::raw::{self, Field};
+use crate::json::{ScanError, Span};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -7,7 +8,7 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub(super) struct Object<'a> {
     raw: &'a str,
-    fields: Vec<(Cow<'a, str>, Span)>,
+    fields: Vec<Field<'a>>,
 }
 
 impl<'a> Object<'a> {
@@ -16,8 +17,7 @@ impl<'a> Object<'a> {
     /// # Errors
     /// [`ScanError::NotAnObject`], [`ScanError::DuplicateKey`].
     pub(super) fn parse(raw: &'a str) -> Result<Self, ScanError> {
-        let fields = raw::object(raw)?.into_iter().map(|field| (field.key, field.value)).collect();
-        Ok(Self { raw, fields })
+        Ok(Self { raw, fields: raw::object(raw)? })
     }
 
     /// Reads the members of a protocol buffer message in JSON: a server takes `systemInstruction` and
@@ -27,19 +27,19 @@ impl<'a> Object<'a> {
     /// [`ScanError::NotAnObject`], [`ScanError::DuplicateKey`].
     pub(super) fn parse_proto(raw: &'a str) -> Result<Self, ScanError> {
         let mut object = Self::parse(raw)?;
-        if !object.fields.iter().any(|(key, _)| key.contains('_')) {
+        if !object.fields.iter().any(|field| field.key.contains('_')) {
             return Ok(object);
         }
-        for (key, _) in &mut object.fields {
-            *key = camel_case(key).into();
+        for field in &mut object.fields {
+            field.key = camel_case(&field.key).into();
         }
-        distinct(object.fields.iter().map(|(key, _)| key.as_ref()))?;
+        distinct(object.fields.iter().map(|field| field.key.as_ref()))?;
         Ok(object)
     }
 
     /// Where a member's value is, counted from the start of the object's text.
     pub(super) fn span(&self, key: &str) -> Option<Span> {
-        self.fields.iter().find(|(k, _)| k == key).map(|(_, span)| *span)
+        self.fields.iter().find(|field| field.key == key).map(|field| field.value)
     }
 
     /// The same, unless the value is `null`, which is as good as absent.
@@ -59,7 +59,7 @@ impl<'a> Object<'a> {
 
     /// All members in order: key and text of the value.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.fields.iter().map(|(key, span)| (key.as_ref(), slice(self.raw, *span)))
+        self.fields.iter().map(|field| (field.key.as_ref(), slice(self.raw, field.value)))
     }
 }
 

@@ -50,7 +50,7 @@ impl<'a> Plan<'a> {
                 Place::SystemEnd { texts } => plan.end.extend(filled(texts)),
                 Place::ItemEnd { item, texts } => plan.tails.entry(*item).or_default().extend(filled(texts)),
                 Place::Split { item, legs } => {
-                    plan.splits.insert(*item, legs.as_slice());
+                    plan.splits.insert(*item, legs);
                 }
                 Place::GoesOnBehind { id } => plan.goes_on_behind = Some(id.as_str()),
                 Place::Omit { items } => {

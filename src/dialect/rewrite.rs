@@ -1,14 +1,25 @@
-//! One object with some of its members changed: the other members keep their order and the spelling of their values.
-use crate::json::{ScanError, raw};
+//! JSON texts with some of their values changed; the others keep their order and their spelling.
+use crate::json::{ScanError, Splice, SpliceError, raw};
+use bytes::Bytes;
 use std::borrow::Cow;
 
+/// `text` after these edits.
+///
+/// # Errors
+/// [`SpliceError`] if they overlap, as when a key stands twice.
+pub(super) fn edited(text: &str, splice: Splice) -> Result<String, SpliceError> {
+    let rope = splice.apply(&Bytes::copy_from_slice(text.as_bytes()))?;
+    // Edits begin and end between the tokens of JSON, so that every part is UTF-8.
+    Ok(rope.parts().iter().map(|part| String::from_utf8_lossy(part)).collect())
+}
+
 /// The members of an object, on their way into a new one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Rewrite<'a> {
     members: Vec<Member<'a>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Member<'a> {
     key: Cow<'a, str>,
     value: Cow<'a, str>,
@@ -34,6 +45,11 @@ impl<'a> Rewrite<'a> {
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let member = self.members.iter().find(|member| member.key == key)?;
         Some(member.value.as_ref()).filter(|value| *value != "null")
+    }
+
+    /// The keys in order.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().map(|member| member.key.as_ref())
     }
 
     /// The whole number that a member holds; 0 where it holds none.

@@ -114,7 +114,9 @@ impl GatewayError {
     fn message(&self) -> String {
         match self {
             Self::Upstream(UpstreamError::Unreachable(_)) => "the upstream can't be reached".into(),
-            Self::Upstream(UpstreamError::Closed(_)) => "the upstream closed the connection before it answered".into(),
+            Self::Upstream(UpstreamError::Closed(_)) => {
+                "the upstream closed the connection before its answer was whole".into()
+            }
             Self::Upstream(UpstreamError::Config(_)) => "the upstream is configured wrongly".into(),
             Self::Internal(_) => "the gateway failed; the request was not sent".into(),
             other => other.to_string(),

@@ -70,6 +70,7 @@ pub fn cut_event(dialect: DialectId, id: RequestId, why: Cut, idle_timeout: Dura
     let error = match why {
         Cut::Idle => UpstreamError::Idle { seconds: idle_timeout.as_secs() },
         Cut::Broken | Cut::Unfinished => UpstreamError::Closed("in the middle of a stream".into()),
+        Cut::Failed => UpstreamError::Failed,
     };
     dialect::of(dialect).stream_error(&GatewayError::from(error).wire(&id), AnswerForm::Sse, open)
 }

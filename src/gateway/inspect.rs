@@ -128,7 +128,7 @@ fn asked(exchange: &Exchange<'_>, endpoint: Endpoint, headers: &HeaderMap, read:
         body: read.plain.clone(),
         upstream: exchange.upstream.name().to_owned(),
         cached: exchange.upstream.is_cached(),
-        request_id: exchange.id.to_string(),
+        request_id: exchange.id,
     }
 }
 

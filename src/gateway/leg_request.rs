@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
 use http::response::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use http_body::{Body, Frame};
 use hyper::body::Incoming;
 use std::pin::Pin;
@@ -29,10 +29,11 @@ pub struct LegRequest {
 impl LegRequest {
     /// As `first` goes to the upstream with this index. `share`: the kept body's part of the budget.
     pub fn new(gateway: Arc<Gateway>, upstream: usize, first: &Call, share: Arc<Share>) -> Self {
-        let mut headers = first.headers.clone();
+        let mut headers = copied(&first.headers);
         // The next body is written here, and not compressed.
         headers.remove(CONTENT_ENCODING);
-        Self { gateway, upstream, method: first.method.clone(), line: first.line.clone(), headers, _share: share }
+        let line = PathAndQuery::try_from(first.line.as_str()).unwrap_or_else(|_| first.line.clone());
+        Self { gateway, upstream, method: first.method.clone(), line, headers, _share: share }
     }
 
     /// Sends `body` and waits for the answer's head.
@@ -52,6 +53,19 @@ impl LegRequest {
         let (head, body) = response.into_parts();
         Ok((head, LegBody::new(body, place)))
     }
+}
+
+/// The same headers in memory of their own: those that a client sent are slices of its connection's read buffer, and would
+/// keep all of it for as long as the answer lasts.
+fn copied(headers: &HeaderMap) -> HeaderMap {
+    let mut own = HeaderMap::with_capacity(headers.len());
+    for (name, value) in headers {
+        let name_copy = HeaderName::from_bytes(name.as_str().as_bytes()).unwrap_or_else(|_| name.clone());
+        let mut value_copy = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+        value_copy.set_sensitive(value.is_sensitive());
+        own.append(name_copy, value_copy);
+    }
+    own
 }
 
 /// The body of one leg, with its place on the way to the upstream.

@@ -11,9 +11,10 @@ mod pieces;
 use super::body::Idle;
 use super::tap::Cut;
 use crate::context::{Answer, AnswerForm, answer::Ending};
-use crate::dialect::{self, AnswerReader, DialectId, Joiner, Piece};
+use crate::dialect::{self, AnswerReader, DialectId, JoinError, Joiner, Piece};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http::HeaderMap;
 use http_body::{Body, Frame};
 use pieces::Pieces;
 use std::collections::VecDeque;
@@ -78,7 +79,28 @@ pub struct LegsBody<D: Director> {
     is_first: bool,
     phase: Phase<D::Body>,
     ready: VecDeque<Bytes>,
+    /// Those of a first leg that stays the only one.
+    trailers: Option<HeaderMap>,
     silence: Idle,
+}
+
+/// Why a leg behind the first is no part of the message, or only half of one.
+struct Loss {
+    cut: Cut,
+    why: String,
+}
+
+impl Loss {
+    fn new(cut: Cut, why: impl Into<String>) -> Self {
+        Self { cut, why: why.into() }
+    }
+}
+
+impl From<JoinError> for Loss {
+    fn from(error: JoinError) -> Self {
+        let cut = if matches!(error, JoinError::Failed(_)) { Cut::Failed } else { Cut::Broken };
+        Self::new(cut, error.to_string())
+    }
 }
 
 /// The running leg.
@@ -120,6 +142,7 @@ impl<D: Director> LegsBody<D> {
             is_first: true,
             phase: Phase::Running,
             ready: VecDeque::new(),
+            trailers: None,
             silence: Idle::new(KEEP_ALIVE),
             wire,
         }
@@ -129,8 +152,9 @@ impl<D: Director> LegsBody<D> {
         match Pin::new(&mut self.leg.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.leg.idle.reset();
-                if let Ok(data) = frame.into_data() {
-                    self.take(&data);
+                match frame.into_data() {
+                    Ok(data) => self.take(&data),
+                    Err(frame) => self.trailers = frame.into_trailers().ok().filter(|_| self.is_first),
                 }
             }
             Poll::Ready(Some(Err(error))) => self.broke(error.into()),
@@ -148,14 +172,14 @@ impl<D: Director> LegsBody<D> {
     fn take(&mut self, data: &Bytes) {
         let lost = self.feed(|pieces, each| pieces.push(data, each));
         match lost {
-            Some(why) => self.lost(Cut::Broken, &why),
+            Some(loss) => self.lost(&loss),
             None if self.joiner.is_over() => self.leg_ended(),
             None => {}
         }
     }
 
     /// Hands pieces to the reader and the joiner. Why the leg is lost, if it is.
-    fn feed(&mut self, cut: impl FnOnce(&mut Pieces, &mut dyn FnMut(Piece<'_>))) -> Option<String> {
+    fn feed(&mut self, cut: impl FnOnce(&mut Pieces, &mut dyn FnMut(Piece<'_>))) -> Option<Loss> {
         let Self { leg, joiner, ready, wire, is_first, .. } = self;
         let is_first = *is_first;
         let (mut lost, mut out) = (None, Vec::new());
@@ -170,20 +194,25 @@ impl<D: Director> LegsBody<D> {
                 (None, AnswerForm::Sse) if !is_first && !is_comment(&piece.raw) => return,
                 (None, _) => {}
             }
-            lost = joiner.piece(&piece, &mut out).err().map(|error| error.to_string());
+            lost = joiner.piece(&piece, &mut out).err().map(Loss::from);
         });
+        // What nobody could read can be passed on only where nothing stands before it.
+        if leg.pieces.is_blind() && !is_first {
+            return lost.or_else(|| Some(Loss::new(Cut::Broken, "a piece of it is too long to be read")));
+        }
         ready.extend(out);
         lost
     }
 
     /// All of the running leg is here.
     fn leg_ended(&mut self) {
-        if let Some(why) = self.feed(|pieces, each| pieces.finish(each)) {
-            return self.lost(Cut::Broken, &why);
+        if let Some(loss) = self.feed(|pieces, each| pieces.finish(each)) {
+            return self.lost(&loss);
         }
         let answer = self.leg.reader.finish();
         if !self.is_first && answer.ending != Ending::Complete {
-            return self.lost(Cut::Unfinished, answer.error.as_deref().unwrap_or("it was cut"));
+            let cut = if answer.ending == Ending::Failed { Cut::Failed } else { Cut::Unfinished };
+            return self.lost(&Loss::new(cut, answer.error.as_deref().unwrap_or("it was cut")));
         }
         let native = self.joiner.answer();
         if !self.is_first {
@@ -203,21 +232,21 @@ impl<D: Director> LegsBody<D> {
             return self.undrained();
         }
         if !self.is_first {
-            return self.lost(why, "the upstream broke it off");
+            return self.lost(&Loss::new(why, "the upstream broke it off"));
         }
         self.feed(|pieces, each| pieces.finish(each));
         self.end();
         self.phase = Phase::Over(Some(why));
     }
 
-    fn lost(&mut self, cut: Cut, why: &str) {
+    fn lost(&mut self, loss: &Loss) {
         let spoken = self.joiner.has_spoken();
         self.joiner.lose();
-        self.director.lost(why, spoken);
+        self.director.lost(&loss.why, spoken);
         if !spoken {
             self.end();
         }
-        self.phase = Phase::Over(spoken.then_some(cut));
+        self.phase = Phase::Over(spoken.then_some(loss.cut));
     }
 
     fn end(&mut self) {
@@ -244,6 +273,7 @@ impl<D: Director> LegsBody<D> {
         self.joiner.next_leg();
         self.leg = Leg::new(body, self.wire);
         self.is_first = false;
+        self.trailers = None;
         self.phase = Phase::Running;
     }
 
@@ -259,7 +289,11 @@ impl<D: Director> LegsBody<D> {
         match Pin::new(&mut self.leg.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.leg.idle.reset();
-                self.ready.extend(frame.into_data().ok().filter(|_| self.is_first));
+                match frame.into_data() {
+                    Ok(data) if self.is_first => self.ready.push_back(data),
+                    Err(frame) if self.is_first => self.trailers = frame.into_trailers().ok(),
+                    _ => {}
+                }
             }
             Poll::Ready(Some(Err(error))) => self.phase = Phase::Over(Some(error.into())),
             Poll::Ready(None) => self.phase = Phase::Over(None),
@@ -298,7 +332,14 @@ impl<D: Director + Unpin> Body for LegsBody<D> {
                     Poll::Pending => ready!(this.poll_silence(cx)),
                 },
                 Phase::Draining => ready!(this.poll_rest(cx)),
-                Phase::Over(cut) => return Poll::Ready(cut.take().map(Err)),
+                Phase::Over(Some(cut)) => {
+                    let cut = *cut;
+                    this.phase = Phase::Over(None);
+                    return Poll::Ready(Some(Err(cut)));
+                }
+                Phase::Over(None) => {
+                    return Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
+                }
             }
         }
     }

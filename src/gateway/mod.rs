@@ -30,9 +30,16 @@ use crate::config::Config;
 use crate::upstream::connect::Tls;
 use crate::upstream::{Upstream, UpstreamError};
 use admission::{Admission, Budget};
+use axum::extract::Request;
+use axum::response::Response;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use request_id::RequestIds;
 use router::Router;
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use tower::Service;
 use turn::Turns;
 
 /// Everything that requests share.
@@ -92,9 +99,27 @@ impl Gateway {
         })
     }
 
-    /// The gateway as a service: every method and path goes to [`request::handle`], whose own rules apply, not a web
-    /// framework's.
-    pub fn into_service(self) -> axum::Router {
-        axum::Router::new().fallback(request::handle).with_state(Arc::new(self))
+    /// The gateway as a service.
+    pub fn into_service(self) -> Edge {
+        Edge(Arc::new(self))
+    }
+}
+
+/// The gateway as a service: every method and path goes to [`request::handle`], whose own rules apply, not a web
+/// framework's.
+#[derive(Clone)]
+pub struct Edge(Arc<Gateway>);
+
+impl Service<Request> for Edge {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        request::handle(self.0.clone(), request).map(Ok).boxed()
     }
 }

@@ -18,13 +18,12 @@ use crate::session::key::{PathIds, strip_session_prefix};
 use crate::telemetry::{names, redact};
 use crate::upstream::{Call, Upstream};
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use http::request::Parts;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Ahead of the model in a Gemini path.
 const MODELS: &str = "/models/";
@@ -70,7 +69,7 @@ impl Exchange<'_> {
 }
 
 /// Answers a request: the upstream's answer, or an error in the client's dialect.
-pub async fn handle(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
     let id = gateway.ids.next();
     let (head, body) = request.into_parts();
     tracing::debug!(request_id = %id, method = %head.method, target = %redact::Target(&head.uri), "request");
@@ -155,7 +154,6 @@ async fn answer(
     if let Some(renamed) = &renamed {
         line = renamed.line(&line, &mut head.headers)?;
     }
-    let sent = Instant::now();
     let call = Call { method: head.method, line, headers: head.headers, body };
     let again = again.map(|kept| (LegRequest::new(gateway.clone(), route.upstream, &call, kept.share), kept.body));
     let answer = match upstream.send(call).await {
@@ -167,7 +165,6 @@ async fn answer(
             return Err(error.into());
         }
     };
-    metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => upstream.name().to_owned()).record(sent.elapsed());
 
     let mut response = relay(&exchange, answer, follow, again, place);
     if let Some(renamed) = renamed {

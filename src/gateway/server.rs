@@ -1,8 +1,12 @@
 //! Listens, accepts, serves HTTP/1.1, drains.
-use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::{Service, ServiceExt as _};
 
 /// How long a request's head may take. It also ends kept connections that are idle, so it is longer than the 90 s after
 /// which the pools of Go and reqwest close theirs: a client should never send into a connection that is closing.
@@ -18,6 +23,17 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Pause after an accept that failed for want of file descriptors; accepting again at once would only spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What answers requests.
+pub trait App:
+    Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
+
+impl<S> App for S where
+    S: Service<Request, Response = Response, Error = Infallible, Future: Send> + Clone + Send + 'static
+{
+}
 
 /// When to stop, and when to stop waiting.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +46,7 @@ pub struct Shutdown {
 
 /// Serves `app` until `shutdown` says drain and the last connection is gone. At most `max_connections` at once; further
 /// ones wait in the system's queue.
-pub async fn serve(listener: TcpListener, app: Router, max_connections: usize, shutdown: Shutdown) {
+pub async fn serve(listener: TcpListener, app: impl App, max_connections: usize, shutdown: Shutdown) {
     let connections = TaskTracker::new();
     let places = Arc::new(Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS)));
     loop {
@@ -67,7 +83,8 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset | InvalidInput | NotConnected)
 }
 
-async fn connection(stream: TcpStream, app: Router, shutdown: Shutdown, _place: OwnedSemaphorePermit) {
+async fn connection(stream: TcpStream, app: impl App, shutdown: Shutdown, _place: OwnedSemaphorePermit) {
+    let app = app.map_request(|request: http::Request<Incoming>| request.map(Body::new));
     let mut serving = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())

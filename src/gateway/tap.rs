@@ -11,6 +11,8 @@ pub enum Cut {
     Idle,
     /// The bytes ended in order, but the answer in them is not whole ([`Tap::is_whole`]).
     Unfinished,
+    /// The upstream said that it failed, behind what it had said before.
+    Failed,
 }
 
 impl From<hyper::Error> for Cut {

@@ -71,6 +71,13 @@ impl Pipeline {
         self.listening(kind).any(Entry::wants_request)
     }
 
+    /// Whether a condition on one of these events names `headers`.
+    #[must_use]
+    pub fn reads_headers(&self, kinds: &[EventKind]) -> bool {
+        let reads = |hook: &Entry| hook.when.as_ref().is_some_and(When::needs_headers);
+        kinds.iter().any(|kind| self.listening(*kind).any(reads))
+    }
+
     /// Runs every hook that listens to `kind`, all at the same time, and reports on each in config order.
     ///
     /// Each ends at its own timeout or at the deadline, whichever comes first. Dropping the future ends all of them.

@@ -43,6 +43,12 @@ impl When {
         self.needs.iter().any(|variable| variable.needs_request())
     }
 
+    /// Whether evaluating takes the client's headers.
+    #[must_use]
+    pub fn needs_headers(&self) -> bool {
+        self.needs.contains(&Variable::Headers)
+    }
+
     /// Whether the condition holds.
     ///
     /// # Errors

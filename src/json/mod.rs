@@ -6,6 +6,7 @@
 //! slices of the original bytes. [`ArrayFramer`] cuts a streamed JSON array into its elements.
 
 pub mod array_stream;
+mod block;
 pub mod doc;
 mod nesting;
 pub(crate) mod partial;
@@ -124,8 +125,19 @@ pub enum ScanError {
     TooManyParts,
 }
 
-/// A key that stands twice among `keys`. Sorted, since a hostile body can have a million of them.
-fn duplicate<'a>(keys: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// Up to this many keys are compared each with each: the objects of a request have a handful.
+const FEW_KEYS: usize = 8;
+
+/// A key that stands twice among `keys`.
+fn duplicate<'a>(keys: impl ExactSizeIterator<Item = &'a str> + Clone) -> Option<&'a str> {
+    if keys.len() <= FEW_KEYS {
+        return keys
+            .clone()
+            .enumerate()
+            .find(|(at, key)| keys.clone().take(*at).any(|k| k == *key))
+            .map(|(_, key)| key);
+    }
+    // Sorted, since a hostile body can have a million of them.
     let mut keys: Vec<&str> = keys.collect();
     keys.sort_unstable();
     keys.array_windows().find(|[a, b]| a == b).map(|[a, _]| *a)

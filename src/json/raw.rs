@@ -70,6 +70,30 @@ pub fn get(raw: &str, key: &str) -> Option<Span> {
     fields(raw)?.map_while(Result::ok).find(|field| field.key == key).map(|field| field.value)
 }
 
+/// The values of the members with these (decoded) keys, of the object that is all of `raw`; `null` is as good as absent.
+/// One pass, and nothing is kept of the other members: for the many small objects of a stream.
+///
+/// # Errors
+/// [`ScanError`] when `raw` is not one JSON object, or one of the keys stands twice.
+pub fn pick<'a, const N: usize>(raw: &'a str, keys: [&str; N]) -> Result<[Option<&'a str>; N], ScanError> {
+    let mut scanner = Scanner::new(raw);
+    if !scanner.eat(b'{') {
+        return Err(ScanError::NotAnObject);
+    }
+    let mut found = [None; N];
+    let mut first = true;
+    while let Some(key_span) = scanner.next_key(mem::take(&mut first))? {
+        let value = scanner.value(INNER_DEPTH)?;
+        let key = unescape(inside(raw, key_span).unwrap_or_default());
+        let Some((place, name)) = found.iter_mut().zip(keys).find(|(_, name)| *name == key) else { continue };
+        if place.replace(raw.get(value.start..value.end).unwrap_or_default()).is_some() {
+            return Err(ScanError::DuplicateKey { key: name.to_owned() });
+        }
+    }
+    scanner.end()?;
+    Ok(found.map(|value| value.filter(|text| *text != "null")))
+}
+
 /// The string in the first member with this key, unescaped.
 pub fn get_str<'a>(raw: &'a str, key: &str) -> Option<Cow<'a, str>> {
     let span = get(raw, key)?;
@@ -104,7 +128,8 @@ fn array_index(token: &str) -> Option<usize> {
 
 /// `text` as a JSON string with its quotes.
 pub fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // Writing a str fails on nothing; a value would be written through a formatter, at several times the cost.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// `text` escaped as the inside of a JSON string, without quotes: to be inserted into a string that is there.

@@ -1,11 +1,9 @@
-//! Where a JSON string ends: the first word, then sixty-four bytes at a time.
+//! Where a JSON string ends: the first vector, then sixty-four bytes at a time.
 //!
 //! This is where a body's time goes. Text from tools has an escape every few bytes, and a step per escape would be
 //! mispredicted about once a block: so escapes are found and judged in bit masks, a block at a time.
+use super::block::{BLOCK, Block, first_special};
 use super::scan::Fault;
-
-/// Bytes that are looked at together: as many as a mask has bits.
-const BLOCK: usize = 64;
 
 /// The end of the string whose first byte behind the opening quote is `text[start]`: one past the closing quote.
 ///
@@ -18,12 +16,12 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, (usize, Fau
     }
     let mut at = start;
     loop {
-        let bytes = block(text.get(at..).unwrap_or_default());
-        let backslashes = bits(&bytes, |byte| byte == b'\\');
+        let block = Block::of(text.get(at..).unwrap_or_default());
+        let backslashes = block.equal(b'\\');
         let escaped = if backslashes == 0 { 0 } else { escaped(backslashes) };
-        let ends = bits(&bytes, |byte| (byte == b'"') | (byte < b' ')) & !escaped;
+        let ends = block.ends_string() & !escaped;
         let inside = ends.wrapping_sub(1) & !ends;
-        let wrong = wrong_escapes(&bytes, escaped & inside);
+        let wrong = wrong_escapes(&block, escaped & inside);
         if wrong != 0 {
             // Wrong, or cut off by the end of the block: that shows when its backslash is the first byte of one.
             match wrong.trailing_zeros() {
@@ -64,71 +62,27 @@ const fn escaped(backslashes: u64) -> u64 {
 /// Those of the `escaped` bytes that are no escape, or one that the block does not hold to its end. A lone surrogate is
 /// legal syntax (RFC 8259, section 8.2), so the digits are not interpreted.
 #[inline(always)]
-fn wrong_escapes(bytes: &[u8; BLOCK], escaped: u64) -> u64 {
-    if escaped == 0 {
-        return 0;
+fn wrong_escapes(block: &Block, escaped: u64) -> u64 {
+    /// What may stand behind a backslash alone.
+    const SHORT: [u8; 8] = *b"nt\"\\/rbf";
+    // Most common first: a text's escapes are line ends, tabs and quotes.
+    let mut long = escaped;
+    for byte in SHORT {
+        if long == 0 {
+            return 0;
+        }
+        long &= !block.equal(byte);
     }
-    let long = escaped & !bits(bytes, is_short_escape);
-    if long == 0 {
-        return 0;
-    }
-    let digits = bits(bytes, |byte| (byte.wrapping_sub(b'0') < 10) | ((byte | 0x20).wrapping_sub(b'a') < 6));
-    let unicode = bits(bytes, |byte| byte == b'u') & digits >> 1 & digits >> 2 & digits >> 3 & digits >> 4;
+    let digits = block.within(b'0', b'9') | block.within(b'a', b'f') | block.within(b'A', b'F');
+    let unicode = block.equal(b'u') & digits >> 1 & digits >> 2 & digits >> 3 & digits >> 4;
     long & !unicode
 }
 
-/// The end of a string that ends within one word and has no escapes, as most keys and many values do.
+/// The end of a string that ends within one vector and has no escapes, as most keys and many values do.
 #[inline(always)]
 fn short_string_end(text: &[u8], start: usize) -> Option<usize> {
-    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
-    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
-    const QUOTES: u64 = u64::from_le_bytes([b'"'; 8]);
-    const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; 8]);
-    const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
-    let word = u64::from_le_bytes(*text.get(start..)?.first_chunk()?);
-    // The high bit of each byte that ends the run. Borrows run upwards only, so that the lowest one is exact (Warren,
-    // Hacker's Delight, section 6-1).
-    let quote = (word ^ QUOTES).wrapping_sub(ONES);
-    let backslash = (word ^ BACKSLASHES).wrapping_sub(ONES);
-    let control = word.wrapping_sub(SPACES);
-    let special = (quote | backslash | control) & !word & HIGH_BITS;
-    let place = start + (special.trailing_zeros() / u8::BITS) as usize;
+    let place = start + first_special(text.get(start..)?)?;
     (text.get(place) == Some(&b'"')).then_some(place + 1)
-}
-
-/// What may stand behind a backslash alone. Tests without branches, so that a block is tested at once.
-#[inline(always)]
-fn is_short_escape(byte: u8) -> bool {
-    let is_sign = (byte == b'"') | (byte == b'\\') | (byte == b'/');
-    is_sign | (byte == b'b') | (byte == b'f') | (byte == b'n') | (byte == b'r') | (byte == b't')
-}
-
-/// The next bytes of a text; behind its end stand zeros, which look like control characters.
-#[inline(always)]
-fn block(text: &[u8]) -> [u8; BLOCK] {
-    text.first_chunk().copied().unwrap_or_else(|| {
-        let mut padded = [0; BLOCK];
-        padded.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
-        padded
-    })
-}
-
-/// One bit for each byte that is what `is` says, lowest first. A test without branches for all bytes, and a multiplication
-/// per word: compilers make vector code of it.
-#[inline(always)]
-fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u64 {
-    let mut flags = [0_u8; BLOCK];
-    for (flag, byte) in flags.iter_mut().zip(block) {
-        *flag = u8::from(is(*byte));
-    }
-    let (words, _) = flags.as_chunks::<8>();
-    words.iter().rev().fold(0, |bits, word| bits << 8 | gather(*word))
-}
-
-/// Eight flags of 0 or 1 as one bit each: the product moves flag `i` from bit `8 * i` to bit `56 + i`, and no two of its
-/// terms meet.
-const fn gather(flags: [u8; 8]) -> u64 {
-    u64::from_le_bytes(flags).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! JSON string escapes, decoded.
+use memchr::memchr;
 use std::borrow::Cow;
 
 /// The inside of a JSON string (without its quotes), decoded; borrowed where it has no escapes. Lone surrogates and
 /// escapes that are none become U+FFFD.
 pub(super) fn unescape(inside: &str) -> Cow<'_, str> {
-    let Some((mut plain, mut rest)) = inside.split_once('\\') else { return Cow::Borrowed(inside) };
+    let Some((mut plain, mut rest)) = at_backslash(inside) else { return Cow::Borrowed(inside) };
     let mut decoded = String::with_capacity(inside.len());
     loop {
         decoded.push_str(plain);
         let (character, behind) = escape(rest);
         decoded.push(character);
-        match behind.split_once('\\') {
+        match at_backslash(behind) {
             Some(parts) => (plain, rest) = parts,
             None => {
                 decoded.push_str(behind);
@@ -18,6 +19,12 @@ pub(super) fn unescape(inside: &str) -> Cow<'_, str> {
             }
         }
     }
+}
+
+/// The text before the first backslash, and behind it.
+fn at_backslash(text: &str) -> Option<(&str, &str)> {
+    let at = memchr(b'\\', text.as_bytes())?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
 }
 
 /// The character of one escape and the text behind it; `text` starts behind the backslash.

@@ -3,8 +3,8 @@
 //! Clients cut, merge and rewrite what they send back, so a place is named by what survives: the id of a tool call, or a
 //! prompt's normal form together with its ordinal among equal ones ("continue" is said more than once).
 use crate::context::{Digest, RequestView, Role};
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A place in a history.
@@ -52,8 +52,8 @@ impl Anchors {
     pub fn of(view: &RequestView, root: Digest) -> Self {
         let delta = view.is_delta();
         let mut anchors = Self { at: Vec::with_capacity(view.items.len()), ..Self::default() };
-        let mut seen: HashMap<Digest, u32> = HashMap::new();
-        let mut answered: HashMap<u64, u32> = HashMap::new();
+        let mut seen: HashMap<Digest, u32> = HashMap::default();
+        let mut answered: HashMap<u64, u32> = HashMap::default();
         for (index, item) in view.items.iter().enumerate() {
             let spot = match (item.facts.prompt, item.facts.results.last()) {
                 (Some(prompt), _) => {

@@ -53,11 +53,6 @@ impl Barrier {
         }
     }
 
-    /// Whether something of `key` runs.
-    pub fn is_raised(&self, key: &SessionKey) -> bool {
-        self.running.lock().contains_key(key)
-    }
-
     /// How many sessions have a running stop.
     pub fn len(&self) -> usize {
         self.running.lock().len()

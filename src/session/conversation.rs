@@ -12,6 +12,7 @@ use crate::context::Digest;
 use crate::context::placement::Placed;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Version of the stored form.
@@ -116,7 +117,7 @@ impl Conversation {
 #[derive(Debug)]
 pub struct Live {
     /// The session that it belongs to.
-    pub key: SessionKey,
+    pub key: Arc<SessionKey>,
     /// Its id.
     pub id: String,
     /// Its state; never held over an await.
@@ -163,7 +164,7 @@ impl State {
 
 impl Live {
     /// A conversation of whose ledger the entries before `unsaved_from` are stored.
-    pub fn new(key: SessionKey, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
+    pub fn new(key: Arc<SessionKey>, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
         Self {
             key,
             id: record.id.clone(),

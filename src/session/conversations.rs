@@ -20,10 +20,11 @@ use super::record::SessionKey;
 use super::store::{Change as Write, Store, StoreError, keys};
 use crate::context::Digest;
 use bytes::Bytes;
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -49,7 +50,7 @@ const PAGE: usize = 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeOwner {
     /// The session.
-    pub session: SessionKey,
+    pub session: Arc<SessionKey>,
     /// The conversation.
     pub conversation: String,
 }
@@ -57,10 +58,10 @@ pub struct NodeOwner {
 /// The conversations of all sessions.
 pub struct Conversations {
     store: Arc<dyn Store>,
-    nodes: Cache<Digest, Arc<NodeOwner>>,
+    nodes: Cache<Digest, Arc<NodeOwner>, RandomState>,
     /// By their key in the store.
-    successors: Cache<Vec<u8>, Arc<str>>,
-    recent: Cache<Vec<u8>, Arc<Live>>,
+    successors: Cache<Vec<u8>, Arc<str>, RandomState>,
+    recent: Cache<Vec<u8>, Arc<Live>, RandomState>,
     /// Everything in use, also what `recent` let go of: one conversation never has two states.
     in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,
 }
@@ -68,9 +69,15 @@ pub struct Conversations {
 impl Conversations {
     /// On this store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES).build();
-        let in_use = Mutex::new(HashMap::new());
-        Self { store, nodes: Cache::new(NODES), successors: Cache::new(SUCCESSORS), recent, in_use }
+        let hasher = RandomState::default();
+        let recent = Cache::builder().weigher(|_, live: &Arc<Live>| live.weight()).max_capacity(LIVE_BYTES);
+        Self {
+            store,
+            nodes: Cache::builder().max_capacity(NODES).build_with_hasher(hasher.clone()),
+            successors: Cache::builder().max_capacity(SUCCESSORS).build_with_hasher(hasher.clone()),
+            recent: recent.build_with_hasher(hasher),
+            in_use: Mutex::default(),
+        }
     }
 
     /// The conversation of `owner`, from memory or the store; `None` when it was deleted.
@@ -132,7 +139,7 @@ impl Conversations {
     /// A new conversation under `session`.
     pub fn create(&self, session: &SessionKey, layout: ConversationLayout, shape: Shape) -> Arc<Live> {
         let record = Conversation::new(new_id(), layout, shape);
-        self.keep(record_key(session, &record.id), Live::new(session.clone(), record, Ledger::default(), 0))
+        self.keep(record_key(session, &record.id), Live::new(Arc::new(session.clone()), record, Ledger::default(), 0))
     }
 
     /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
@@ -242,7 +249,7 @@ impl Conversations {
                 let place = numbered(&places, old);
                 if let Some(digest) = self.store.get(&place).await?.and_then(|v| v[..].try_into().ok()).map(Digest)
                     // A fork may own it by now.
-                    && self.stored_node(digest).await?.is_some_and(|now| now == *owner)
+                    && self.stored_node(digest).await?.is_some_and(|now| *now == *owner)
                 {
                     batch.push((node_key(digest), None));
                     batch.push(self.forget_successor(&owner.session, digest));

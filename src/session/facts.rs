@@ -2,6 +2,7 @@
 //! request. What a text says depends on the client's profile (its reminders), so the profile is part of the key.
 use crate::context::ItemFacts;
 use crate::dialect::{DialectId, FactsCache};
+use foldhash::fast::RandomState;
 use moka::sync::Cache;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -14,7 +15,7 @@ const ENTRY_OVERHEAD: usize = 200;
 /// The cache, shared by all requests.
 #[derive(Clone)]
 pub struct Facts {
-    cache: Cache<u128, Arc<ItemFacts>>,
+    cache: Cache<u128, Arc<ItemFacts>, RandomState>,
     seed: u64,
 }
 
@@ -25,7 +26,8 @@ impl Facts {
             let ids: usize = facts.calls.iter().chain(&facts.results).map(|id| id.len() + size_of::<String>()).sum();
             u32::try_from(ENTRY_OVERHEAD + ids).unwrap_or(u32::MAX)
         };
-        Self { cache: Cache::builder().max_capacity(CAPACITY).weigher(weigh).build(), seed }
+        let cache = Cache::builder().max_capacity(CAPACITY).weigher(weigh);
+        Self { cache: cache.build_with_hasher(RandomState::default()), seed }
     }
 
     /// The view of one dialect and one profile on it.

@@ -8,6 +8,7 @@ use crate::context::placement::{Note, Placed, TextKind};
 use crate::context::{Digest, Leg, LegReply, RequestView, Role};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Entries of one conversation: a turn leaves one, so this is a session of 4,000 prompts. Beyond it the oldest go.
 pub const MAX_ENTRIES: usize = 4096;
@@ -53,7 +54,7 @@ pub enum What {
     /// behind each but the last. Each answer of a regenerated prompt has an entry of its own.
     Joined {
         /// The legs before the last.
-        legs: Vec<Leg>,
+        legs: Arc<[Leg]>,
         /// The normal form of the whole answer, by which it is known.
         answer: Option<Digest>,
     },
@@ -109,16 +110,16 @@ pub struct Replay {
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart, each with the legs before its last.
-    pub splits: Vec<(usize, Vec<Leg>)>,
+    pub splits: Vec<(usize, Arc<[Leg]>)>,
     /// Entries whose place is not in this history.
     pub lost: usize,
 }
 
 impl Replay {
     /// An answer that came word for word the same again is what it was last: the client holds the newest one's signatures.
-    fn split(&mut self, item: usize, legs: &[Leg]) {
+    fn split(&mut self, item: usize, legs: Arc<[Leg]>) {
         self.splits.retain(|(other, _)| *other != item);
-        self.splits.push((item, legs.to_vec()));
+        self.splits.push((item, legs));
     }
 }
 
@@ -190,7 +191,7 @@ impl Ledger {
                     replay.omitted.extend(answered_pair(view, item, *answer));
                 }
                 What::Joined { legs, answer } => match joined_answer(view, item, *answer) {
-                    Some(item) => replay.split(item, legs),
+                    Some(item) => replay.split(item, Arc::clone(legs)),
                     None => replay.lost += 1,
                 },
             }

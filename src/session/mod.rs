@@ -6,6 +6,7 @@
 //! Below a session lie its conversations: [`chain`] tells histories apart, [`anchor`] finds places in them again,
 //! [`ledger`] remembers what was placed, [`placing`] decides what is placed next. [`conversations`] finds and stores them.
 pub mod anchor;
+pub mod answering;
 pub mod barrier;
 pub mod chain;
 pub mod conversation;

@@ -18,17 +18,17 @@ use std::collections::BTreeMap;
 const RENEW_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A persistent slot and its text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SlotText {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotText<'a> {
     /// The slot.
-    pub slot: String,
+    pub slot: &'a str,
     /// Its text.
-    pub text: String,
+    pub text: &'a str,
     /// The hook that said it, to be named when it is cut.
-    pub by: String,
+    pub by: &'a str,
 }
 
-impl SlotText {
+impl SlotText<'_> {
     /// What tells its text from earlier ones.
     pub fn version(&self) -> Digest {
         Digest::of(&[self.text.as_bytes()])
@@ -51,7 +51,7 @@ pub struct Scenery<'a> {
     /// Its anchors.
     pub anchors: &'a Anchors,
     /// The session's slots, in the order in which they are placed.
-    pub slots: &'a [SlotText],
+    pub slots: &'a [SlotText<'a>],
     /// Whether the system prompt has to be left alone (an OAuth client's, or Gemini's cached content).
     pub locked: bool,
     /// Leading system blocks that the client needs first.
@@ -137,7 +137,7 @@ impl Scenery<'_> {
         let known = self.known(state);
         let mut texts = Vec::new();
         for slot in self.slots {
-            let standing = match known.get(&*slot.slot) {
+            let standing = match known.get(slot.slot) {
                 Some(known) if *known == slot.version() => continue,
                 Some(_) => Standing::Replaces,
                 None => Standing::New,
@@ -198,14 +198,14 @@ impl Scenery<'_> {
 
     fn admit_slot(
         &self,
-        slot: &SlotText,
+        slot: &SlotText<'_>,
         standing: Standing,
         budget: &mut Budget,
         cuts: &mut Vec<Cut>,
     ) -> Option<Placed> {
         let before = cuts.len();
-        let placed = self.admit(&slot.slot, &slot.text, TextKind::Persistent, standing, budget, cuts);
-        cuts[before..].iter_mut().for_each(|cut| cut.source.clone_from(&slot.by));
+        let placed = self.admit(slot.slot, slot.text, TextKind::Persistent, standing, budget, cuts);
+        cuts[before..].iter_mut().for_each(|cut| slot.by.clone_into(&mut cut.source));
         placed.map(|placed| Placed { version: Some(slot.version()), ..placed })
     }
 

@@ -157,8 +157,8 @@ impl Profile {
 
     /// Whether this credential is one that the client's vendor binds to its own instructions: the system array is then
     /// left alone.
-    pub fn is_oauth(&self, credential: &Credential<'_>) -> bool {
-        self.oauth_prefix.as_ref().is_some_and(|prefix| credential.starts_with(prefix))
+    pub fn is_oauth<'a>(&self, credential: impl FnOnce() -> Option<Credential<'a>>) -> bool {
+        self.oauth_prefix.as_ref().is_some_and(|prefix| credential().is_some_and(|c| c.starts_with(prefix)))
     }
 }
 

@@ -15,9 +15,10 @@ use super::record::{Opening, SessionKey, SessionRecord};
 use super::store::{Store, StoreError, keys};
 use crate::telemetry::names;
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use futures_util::StreamExt;
 use jiff::Timestamp;
-use moka::future::Cache;
+use moka::sync::Cache;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ const CAS_TRIES: usize = 8;
 /// All sessions.
 pub struct Records {
     store: Arc<dyn Store>,
-    cache: Cache<SessionKey, Arc<Entry>>,
+    cache: Cache<SessionKey, Arc<Entry>, RandomState>,
     /// Kinds of store errors that were logged since the store last worked.
     logged: Mutex<BTreeSet<&'static str>>,
 }
@@ -44,8 +45,8 @@ pub struct Records {
 impl Records {
     /// In front of `store`.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let cache = Cache::builder().weigher(|_, entry: &Arc<Entry>| entry.weight()).max_capacity(CACHE_BYTES).build();
-        Self { store, cache, logged: Mutex::default() }
+        let cache = Cache::builder().weigher(|_, entry: &Arc<Entry>| entry.weight()).max_capacity(CACHE_BYTES);
+        Self { store, cache: cache.build_with_hasher(RandomState::default()), logged: Mutex::default() }
     }
 
     /// The store below, for what belongs to a session beside its record (under [`keys::data`]).
@@ -58,7 +59,7 @@ impl Records {
     /// # Errors
     /// [`SessionError::Store`] if neither memory nor the store can tell, [`SessionError::Record`].
     pub async fn get(&self, key: &SessionKey) -> Result<Option<Arc<SessionRecord>>, SessionError> {
-        let entry = self.entry(key).await;
+        let entry = self.entry(key);
         if let Some(record) = entry.current() {
             return Ok(Some(record));
         }
@@ -84,7 +85,7 @@ impl Records {
                 created.then(|| SessionRecord::new(key.clone(), opening.clone()))
             })
             .await?;
-        self.touch(key, now).await;
+        self.touch(key, now);
         Ok((record.ok_or_else(|| SessionError::Unknown(key.clone()))?, created))
     }
 
@@ -107,15 +108,15 @@ impl Records {
     }
 
     /// Notes a request of a session. Kept in memory, so that a request costs no write; [`Records::flush`] writes it.
-    pub async fn touch(&self, key: &SessionKey, now: Timestamp) {
-        if let Some(entry) = self.cache.get(key).await {
+    pub fn touch(&self, key: &SessionKey, now: Timestamp) {
+        if let Some(entry) = self.cache.get(key) {
             entry.last_active.fetch_max(now.as_millisecond(), Ordering::Relaxed);
         }
     }
 
     /// How long a session has been idle; zero when it is not in memory.
-    pub async fn idle_for(&self, key: &SessionKey, now: Timestamp) -> Duration {
-        let Some(entry) = self.cache.get(key).await else { return Duration::ZERO };
+    pub fn idle_for(&self, key: &SessionKey, now: Timestamp) -> Duration {
+        let Some(entry) = self.cache.get(key) else { return Duration::ZERO };
         Duration::try_from(now.duration_since(entry.last_active())).unwrap_or_default()
     }
 
@@ -143,7 +144,7 @@ impl Records {
     pub async fn delete(&self, key: &SessionKey) -> Result<(), SessionError> {
         /// Keys removed by one write.
         const BATCH: usize = 256;
-        let entry = self.entry(key).await;
+        let entry = self.entry(key);
         let mut stored = entry.stored.lock().await;
         let prefix = keys::data(key);
         loop {
@@ -159,8 +160,8 @@ impl Records {
         Ok(())
     }
 
-    async fn entry(&self, key: &SessionKey) -> Arc<Entry> {
-        self.cache.get_with_by_ref(key, async { Arc::new(Entry::new()) }).await
+    fn entry(&self, key: &SessionKey) -> Arc<Entry> {
+        self.cache.get_with_by_ref(key, || Arc::new(Entry::new()))
     }
 
     /// Replaces the record by what `next` makes of it; `None` leaves it. Returns what is there afterwards.
@@ -169,7 +170,7 @@ impl Records {
         key: &SessionKey,
         mut next: impl FnMut(Option<&SessionRecord>) -> Option<SessionRecord>,
     ) -> Result<Option<Arc<SessionRecord>>, SessionError> {
-        let entry = self.entry(key).await;
+        let entry = self.entry(key);
         let mut stored = entry.stored.lock().await;
         for _ in 0..CAS_TRIES {
             self.load(key, &entry, &mut stored).await?;
@@ -191,7 +192,7 @@ impl Records {
                 }
             }
             // Put back to be weighed anew, and because it may have been evicted meanwhile.
-            self.cache.insert(key.clone(), entry.clone()).await;
+            self.cache.insert(key.clone(), entry.clone());
             return Ok(entry.current());
         }
         Err(SessionError::Contended(key.clone()))

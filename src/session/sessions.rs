@@ -1,5 +1,6 @@
 //! All that is known of sessions, in one place for the gateway and the admin API.
 use super::SessionError;
+use super::answering::Answers;
 use super::barrier::Barrier;
 use super::conversations::Conversations;
 use super::facts::Facts;
@@ -31,8 +32,8 @@ pub struct Sessions {
     pub opening: Locks<Digest>,
     /// Running stops.
     pub barrier: Barrier,
-    /// Answers on their way: a session that is spoken to is not idle, however long the model thinks.
-    pub answering: Barrier,
+    /// Answers on their way.
+    pub answering: Answers,
 }
 
 impl Sessions {
@@ -54,7 +55,7 @@ impl Sessions {
             facts: Facts::new(seed),
             opening: Locks::default(),
             barrier: Barrier::default(),
-            answering: Barrier::default(),
+            answering: Answers::default(),
         })
     }
 }

@@ -91,7 +91,7 @@ impl Tenants {
     /// The fingerprint of a credential.
     pub fn fingerprint(&self, credential: &Credential<'_>) -> Fingerprint {
         let hash = blake3::keyed_hash(&self.secret, &credential.0).to_hex();
-        Fingerprint(hash.chars().take(FINGERPRINT_DIGITS).collect())
+        Fingerprint(hash.as_str().get(..FINGERPRINT_DIGITS).unwrap_or(&hash).to_owned())
     }
 
     /// The tenant that a credential opens sessions in.

@@ -10,6 +10,9 @@ pub enum UpstreamError {
     /// The connection was lost before the answer was whole. The upstream may have worked on the request.
     #[error("the upstream closed the connection: {0}")]
     Closed(String),
+    /// It said that it failed, in the middle of its answer.
+    #[error("the upstream failed in the middle of its answer")]
+    Failed,
     /// No byte for the upstream's `idle_timeout`.
     #[error("no byte from the upstream for {seconds} s")]
     Idle {

@@ -21,6 +21,10 @@ const OWN_PREFIX: &str = "x-hookgate-";
 
 /// Takes out the hop-by-hop fields and whatever `connection` names. `te: trailers` stays, since trailers are relayed.
 pub fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    // Most heads have none: one look at each name costs less than a removal of each that may be there.
+    if !headers.keys().any(|name| *name == TE || HOP_BY_HOP.contains(name)) {
+        return;
+    }
     let trailers = headers.get_all(TE).iter().any(|value| lists(value, "trailers"));
     if headers.contains_key(CONNECTION) {
         for name in named_by_connection(headers) {

@@ -16,12 +16,14 @@ pub use error::UpstreamError;
 pub use lanes::LanePlace;
 
 use crate::config;
+use crate::telemetry::names;
 use http::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::uri::PathAndQuery;
 use http::{Method, Request, Response, Version};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use std::time::Duration;
+use metrics::Histogram;
+use std::time::{Duration, Instant};
 
 /// A request as it is to go up: the client's, with whatever hooks changed.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub struct Upstream {
     idle_timeout: Duration,
     cached: bool,
     lanes: lanes::Lanes,
+    head_seconds: Histogram,
 }
 
 /// The head of an answer, and its body as it comes.
@@ -79,6 +82,7 @@ impl Upstream {
             idle_timeout: config.idle_timeout,
             cached: config.cached,
             lanes: lanes::Lanes::new(tls, config.connect_timeout),
+            head_seconds: metrics::histogram!(names::UPSTREAM_SECONDS, "upstream" => config.name.clone()),
         })
     }
 
@@ -110,8 +114,12 @@ impl Upstream {
     pub async fn send(&self, call: Call) -> Result<Answer, UpstreamError> {
         let request = self.request(call)?;
         let (client, place) = self.lanes.enter().ok_or(UpstreamError::Config("no lanes"))?;
+        let sent = Instant::now();
         match tokio::time::timeout(self.idle_timeout, client.request(request)).await {
-            Ok(Ok(response)) => Ok(Answer { response, place }),
+            Ok(Ok(response)) => {
+                self.head_seconds.record(sent.elapsed());
+                Ok(Answer { response, place })
+            }
             Ok(Err(error)) => Err(UpstreamError::from_client(error)),
             Err(_elapsed) => Err(UpstreamError::Idle { seconds: self.idle_timeout.as_secs() }),
         }

@@ -269,7 +269,7 @@ impl<'a> Play<'a> {
             Some(Fault::Cut) => Reply::Cut(said.clone()),
         };
         let agent = self.lines[line].agent;
-        let Outcome { answer: got, up } = self.request(agent, &body, reply).await;
+        let Outcome { answer: got, up, .. } = self.request(agent, &body, reply).await;
         let up = up.ok_or("the provider got nothing")?;
         self.check(line, &body, &up)?;
         match (fault, got) {

@@ -1,10 +1,13 @@
 //! A client's side of one conversation.
+use serde_json::Value;
 
 /// What stands in a history.
 #[derive(Debug, Clone)]
 pub enum Said {
     User(String),
     Answer(Answer),
+    /// An answer as the client keeps what it got, in elements of the wire.
+    Copy(Vec<Value>),
     Results(Vec<String>),
 }
 

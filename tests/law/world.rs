@@ -15,7 +15,7 @@ use http::{HeaderName, HeaderValue, Request};
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,8 +48,11 @@ pub struct Fired {
 #[derive(Default)]
 struct Shared {
     requests: AtomicUsize,
-    replies: Mutex<HashMap<usize, Reply>>,
-    bodies: Mutex<HashMap<usize, Bytes>>,
+    /// Of each request: one for each leg.
+    replies: Mutex<HashMap<usize, VecDeque<Reply>>>,
+    bodies: Mutex<HashMap<usize, Vec<Bytes>>>,
+    /// What the model is told behind the answers with these ids.
+    messages: Mutex<HashMap<String, String>>,
     fired: Mutex<Vec<Fired>>,
     held: Mutex<Option<Held>>,
 }
@@ -136,17 +139,47 @@ impl Stage {
         held
     }
 
+    /// The same with a hook that sends the model back to work as [`Stage::go_on`] says.
+    pub fn config_with_check(&self) -> Config {
+        let mut config = self.config();
+        let check = config.hooks.last().map(|keep| Hook {
+            name: "check".into(),
+            on: vec![EventKind::SessionStopping],
+            slot: "check".into(),
+            ..keep.clone()
+        });
+        config.hooks.extend(check);
+        // Answers are all different; how many there are is for the test to say.
+        config.continuation.max_per_turn = 100;
+        config
+    }
+
+    /// Behind the answer with this id the model is told something.
+    pub fn go_on(&self, id: &str, message: String) {
+        self.shared.messages.lock().insert(id.to_owned(), message);
+    }
+
     /// Prepares a reply; the number goes into the header [`REQUEST`].
     pub fn prepare(&self, reply: Reply) -> usize {
+        self.prepare_legs(vec![reply])
+    }
+
+    /// Prepares a reply for each leg.
+    pub fn prepare_legs(&self, replies: Vec<Reply>) -> usize {
         let number = self.shared.requests.fetch_add(1, Ordering::SeqCst);
-        self.shared.replies.lock().insert(number, reply);
+        self.shared.replies.lock().insert(number, replies.into());
         number
     }
 
-    /// What the provider got under this number.
+    /// What the provider got first under this number.
     pub fn up(&self, number: usize) -> Option<Bytes> {
+        self.legs(number).into_iter().next()
+    }
+
+    /// All that the provider got under this number.
+    pub fn legs(&self, number: usize) -> Vec<Bytes> {
         self.shared.replies.lock().remove(&number);
-        self.shared.bodies.lock().remove(&number)
+        self.shared.bodies.lock().remove(&number).unwrap_or_default()
     }
 
     pub fn provider(&self) -> SocketAddr {
@@ -182,9 +215,10 @@ impl Shared {
 
     fn provide(&self, request: &Recorded) -> Vec<Step> {
         let number: usize = request.head.get(REQUEST).unwrap().parse().unwrap();
-        self.bodies.lock().insert(number, Bytes::copy_from_slice(&request.body));
+        self.bodies.lock().entry(number).or_default().push(Bytes::copy_from_slice(&request.body));
         let json = "content-type: application/json\r\n";
-        let steps = match self.replies.lock().get(&number) {
+        let reply = self.replies.lock().get_mut(&number).and_then(VecDeque::pop_front);
+        let steps = match reply {
             Some(Reply::Answer(body)) => answer("200 OK", json, body.to_string()),
             Some(Reply::Cut(body)) => {
                 let body = body.to_string();
@@ -211,6 +245,11 @@ impl Shared {
             all.len()
         };
         let context = match fired.event.as_str() {
+            "session.stopping" => {
+                let message = self.messages.lock().get(&text("/turn/message_id")).cloned();
+                let reply = json!({"continue": message.is_some(), "message": message.unwrap_or_default()});
+                return answer("200 OK", "content-type: application/json\r\n", reply.to_string());
+            }
             "session.start" => mark("BASE", &fired.event_id),
             "prompt.submit" => mark("EPH", number),
             // The same for every run of one stop: a crash may make it run twice.
@@ -275,7 +314,7 @@ pub struct World<'a> {
 struct Running {
     store: Arc<Mortal>,
     turns: Arc<Turns>,
-    service: axum::Router,
+    service: hookgate::gateway::Edge,
     sweeper: JoinHandle<()>,
 }
 
@@ -283,8 +322,10 @@ struct Running {
 pub struct Outcome {
     /// What the client got, if it was whole.
     pub answer: Option<(u16, Bytes)>,
-    /// What the provider got.
+    /// What the provider got first.
     pub up: Option<Bytes>,
+    /// What it got after that, to send the model back to work.
+    pub further: Vec<Bytes>,
 }
 
 impl<'a> World<'a> {
@@ -325,7 +366,12 @@ impl<'a> World<'a> {
 
     /// Sends a request through the gateway; `headers` beside the usual ones.
     pub async fn send(&self, path: &str, headers: &[(&str, &str)], body: Bytes, reply: Reply) -> Outcome {
-        let number = self.stage.prepare(reply);
+        self.send_legs(path, headers, body, vec![reply]).await
+    }
+
+    /// [`World::send`] with a reply for each leg.
+    pub async fn send_legs(&self, path: &str, headers: &[(&str, &str)], body: Bytes, replies: Vec<Reply>) -> Outcome {
+        let number = self.stage.prepare_legs(replies);
         let mut request = Request::post(path).body(Body::from(body)).unwrap();
         let fields = request.headers_mut();
         fields.insert("content-type", HeaderValue::from_static("application/json"));
@@ -337,7 +383,8 @@ impl<'a> World<'a> {
         let response = crate::support::soon(self.running.service.clone().oneshot(request)).await.unwrap();
         let status = response.status().as_u16();
         let body = crate::support::soon(response.into_body().collect()).await;
-        Outcome { answer: body.ok().map(|body| (status, body.to_bytes())), up: self.stage.up(number) }
+        let mut ups = self.stage.legs(number).into_iter();
+        Outcome { answer: body.ok().map(|body| (status, body.to_bytes())), up: ups.next(), further: ups.collect() }
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// What the provider says to its `n`th request (from 0).
 pub type Says = dyn Fn(&Recorded, usize) -> Vec<Step> + Send + Sync;
-/// What a hook answers to an event, maybe only when a gate opens.
+/// What a hook answers to an event, maybe only when a gate opens; `null`: it hangs up.
 pub type Answers = dyn Fn(&Value) -> (Option<Gate>, Value) + Send + Sync;
 
 /// Long enough for a request that does not wait to arrive at the provider.
@@ -33,6 +33,8 @@ hooks:
 pub struct Play {
     pub hooks: &'static str,
     pub settings: &'static str,
+    /// Further keys of every upstream, each behind a comma.
+    pub upstream: &'static str,
     pub says: Box<Says>,
     pub answers: Box<Answers>,
 }
@@ -40,7 +42,13 @@ pub struct Play {
 impl Default for Play {
     /// Every hook; a provider that answers `ANSWERn`; `SYS` at session.start and `EPH(prompt)` at prompt.submit.
     fn default() -> Self {
-        Self { hooks: EVERY_HOOK, settings: "", says: Box::new(says_answer_n), answers: Box::new(|e| (None, usual(e))) }
+        Self {
+            hooks: EVERY_HOOK,
+            settings: "",
+            upstream: "",
+            says: Box::new(says_answer_n),
+            answers: Box::new(|e| (None, usual(e))),
+        }
     }
 }
 
@@ -83,18 +91,22 @@ impl Stage {
     }
 
     pub async fn without_gateway(play: Play) -> Self {
-        let Play { hooks, settings, says, answers } = play;
+        let Play { hooks, settings, upstream: keys, says, answers } = play;
         let answers = Arc::new(answers);
         let hook_server = Provider::start(move |request, _| {
             let (gate, reply) = answers(&serde_json::from_slice(&request.body).unwrap());
             let mut steps: Vec<Step> = gate.map(Step::Wait).into_iter().collect();
-            steps.extend(answer("200 OK", "content-type: application/json\r\n", reply.to_string()));
+            steps.extend(match reply {
+                Value::Null => vec![Step::Close],
+                reply => answer("200 OK", "content-type: application/json\r\n", reply.to_string()),
+            });
             steps
         })
         .await;
         let provider = Provider::start(says).await;
-        let upstream =
-            |name: &str| format!("  - {{ name: {name}, dialect: {name}, base_url: 'http://{}' }}\n", provider.addr());
+        let upstream = |name: &str| {
+            format!("  - {{ name: {name}, dialect: {name}, base_url: 'http://{}'{keys} }}\n", provider.addr())
+        };
         let hooks = hooks.replace("HOOKS", &format!("http://{}/", hook_server.addr()));
         let dir = tempfile::tempdir().unwrap();
         let yaml = format!(

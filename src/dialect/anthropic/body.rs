@@ -13,7 +13,7 @@ pub(super) struct Messages;
 
 impl Bodies for Messages {
     fn check(body: &str) -> Result<(), JoinError> {
-        let message = Object::parse(body).map_err(|error| JoinError::Unreadable(error.to_string()))?;
+        let message = Object::parse(body).map_err(JoinError::unreadable)?;
         match message.string("type").as_deref() {
             Some("message") => Ok(()),
             Some("error") => Err(JoinError::Failed(error_body(body.as_bytes()))),

@@ -5,7 +5,7 @@ use super::event::JoinedEvent;
 use super::said::Said;
 use super::tokens::Tokens;
 use crate::dialect::frame;
-use crate::dialect::held::{Held, around};
+use crate::dialect::held::Held;
 use crate::dialect::rewrite::Rewrite;
 use crate::dialect::upstream_error::error_text;
 use crate::dialect::{JoinError, Joiner, Piece};
@@ -39,8 +39,6 @@ struct Run {
     over: bool,
     /// A piece of it could not be joined.
     lost: bool,
-    /// There was too much behind the end: nothing is held any more.
-    let_go: bool,
     tokens: Tokens,
     said: Said,
     held: Held,
@@ -68,7 +66,7 @@ impl Joiner for StreamJoiner {
     }
 
     fn answer(&self) -> Option<Vec<String>> {
-        self.run.said.message()
+        self.run.said.message().filter(|_| !self.run.held.has_let_go())
     }
 
     fn next_leg(&mut self) {
@@ -99,28 +97,27 @@ impl Joiner for StreamJoiner {
 impl StreamJoiner {
     /// Everything passes as it is, however strange; what is strange is not remembered as an answer.
     fn first(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) {
-        let mut is_end = false;
-        if let Some(data) = piece.data {
-            match JoinedEvent::read(piece, data) {
-                Ok(event) => {
-                    is_end = event.is_final_delta() || event.kind == "message_stop";
-                    self.run.spoken |= event.kind.starts_with("content_block");
-                    if self.run.take(&event).is_err() {
-                        self.run.said.lose();
-                    }
-                    self.run.over |= event.kind == "message_stop";
+        let run = &mut self.run;
+        let mut is_end = !run.held.is_empty();
+        match piece.data.map(|data| JoinedEvent::read(piece, data)) {
+            Some(Ok(event)) => {
+                if event.speaks() && is_end {
+                    run.held.let_go(out);
+                    is_end = false;
                 }
-                Err(_) => self.run.said.lose(),
+                is_end |= event.is_final_delta() || event.kind == "message_stop";
+                run.spoken |= event.speaks();
+                if run.take(&event).is_err() {
+                    run.said.lose();
+                }
+                run.over |= event.kind == "message_stop";
             }
+            Some(Err(_)) => run.said.lose(),
+            None => {}
         }
-        let holds = (is_end || !self.run.held.is_empty()) && !self.run.let_go;
-        if !holds {
-            out.push(piece.raw.clone());
-        } else if !self.run.held.push(piece.raw.clone()) {
-            self.run.let_go = true;
-            self.run.said.lose();
-            self.run.held.release(out);
-            out.push(piece.raw.clone());
+        match is_end {
+            true => run.held.keep_or_pass(piece.raw.clone(), out),
+            false => out.push(piece.raw.clone()),
         }
     }
 
@@ -140,38 +137,29 @@ impl StreamJoiner {
         if !self.run.ended {
             return Ok(Some(bytes));
         }
-        match self.run.held.push(bytes) {
-            true => Ok(None),
-            false => Err(JoinError::OutOfOrder("so much behind the end".to_owned())),
-        }
+        self.run.held.keep(bytes)?;
+        Ok(None)
     }
 
     /// The event with the place and the costs that it has in the whole message. A frame without a name gets one: the SDKs
     /// drop it otherwise.
     fn rewritten(&self, piece: &Piece<'_>, event: &JoinedEvent<'_>) -> Result<Bytes, JoinError> {
-        let mut data = Rewrite::of(event.raw).map_err(|error| JoinError::Unreadable(error.to_string()))?;
-        let index = event.index().filter(|_| self.base > 0);
+        let mut data = Rewrite::of(event.raw).map_err(JoinError::unreadable)?;
+        let index = event.event.index.filter(|_| self.base > 0);
         if let Some(index) = index {
             let index = index.checked_add(self.base).ok_or_else(|| event.out_of_order())?;
             data.set("index", index.to_string());
         }
         let is_delta = event.kind == "message_delta";
         if is_delta {
-            data.set("usage", self.run.tokens.joined(event.get("usage"), self.spent));
+            data.set("usage", self.run.tokens.joined(event.event.usage, self.spent));
         }
         Ok(match piece.event {
             Some(_) if index.is_none() && !is_delta => piece.raw.clone(),
+            Some(_) => frame::with_data(piece, &data.finish()),
             None if event.kind.is_empty() => piece.raw.clone(),
-            name => framed(piece, name.is_some(), &event.kind, &data.finish()),
+            None => frame::event(Some(&event.kind), &data.finish()).into(),
         })
-    }
-}
-
-/// The piece with other data; what else stands in its frame stays, unless the frame has no name.
-fn framed(piece: &Piece<'_>, is_named: bool, kind: &str, data: &str) -> Bytes {
-    match around(piece).filter(|_| is_named) {
-        Some((before, behind)) => [before, data.as_bytes(), behind].concat().into(),
-        None => frame::event(Some(kind), data),
     }
 }
 
@@ -179,7 +167,8 @@ impl Run {
     /// The next event of the leg, if it may stand here: a start, blocks one after the other and counted without a gap, an
     /// end.
     fn take(&mut self, event: &JoinedEvent<'_>) -> Result<(), JoinError> {
-        let index = event.index();
+        let index = event.event.index;
+        let is_final = event.is_final_delta();
         let has_begun = self.started && !self.ended;
         let legal = match event.kind.as_ref() {
             "message_start" => !std::mem::replace(&mut self.started, true),
@@ -189,43 +178,41 @@ impl Run {
                 has_begun && is_next
             }
             "content_block_delta" | "content_block_stop" => has_begun && index.is_some() && index == self.open,
-            "message_delta" if event.is_final_delta() => has_begun && self.open.is_none(),
+            "message_delta" if is_final => has_begun && self.open.is_none(),
             "message_delta" => self.started && !self.over,
             "message_stop" => self.ended && !std::mem::replace(&mut self.over, true),
             // Pings, and what comes next.
             _ => true,
         };
         if event.kind == "error" {
-            let error = event.get("error").unwrap_or(event.raw);
+            let error = event.event.error.unwrap_or(event.raw);
             return Err(JoinError::Failed(error_text(error)));
         }
         if !legal {
             return Err(event.out_of_order());
         }
-        self.follow(event, index);
+        self.ended |= is_final;
+        self.follow(event);
         Ok(())
     }
 
-    fn follow(&mut self, event: &JoinedEvent<'_>, index: Option<u64>) {
-        match event.kind.as_ref() {
+    fn follow(&mut self, JoinedEvent { kind, event, .. }: &JoinedEvent<'_>) {
+        match kind.as_ref() {
             "message_start" => {
-                let message = Rewrite::of_any(event.get("message"));
+                let message = Rewrite::of_any(event.message);
                 self.tokens.read(message.get("usage"));
             }
             "content_block_start" => {
-                self.open = index;
+                self.open = event.index;
                 self.spoken = true;
-                self.said.begin(event.get("content_block").unwrap_or_default());
+                self.said.begin(event.content_block.unwrap_or_default());
             }
-            "content_block_delta" => self.said.delta(event.get("delta").unwrap_or_default()),
+            "content_block_delta" => self.said.delta(event.delta.unwrap_or_default()),
             "content_block_stop" => {
                 self.open = None;
                 self.said.finish();
             }
-            "message_delta" => {
-                self.ended |= event.is_final_delta();
-                self.tokens.read(event.get("usage"));
-            }
+            "message_delta" => self.tokens.read(event.usage),
             _ => {}
         }
     }

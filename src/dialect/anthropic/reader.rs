@@ -1,13 +1,12 @@
 //! Reads an answer: the events of a stream, or a whole message.
-use super::events::{Event, Message, Piece, Tokens};
+use super::events::{Event, Message, Piece, Tokens, string};
 use crate::context::answer::Ending;
 use crate::context::{Answer, Finish, Usage};
 use crate::dialect::AnswerReader;
 use crate::dialect::transcript::Transcript;
 use crate::dialect::upstream_error::{error_body, error_text};
 use crate::json::raw;
-use serde_json::value::RawValue;
-use std::borrow::Cow;
+use serde::de::IgnoredAny;
 
 /// The state of one answer.
 #[derive(Debug, Default)]
@@ -27,7 +26,7 @@ impl AnswerReader for Reader {
         if self.closed {
             return;
         }
-        let Ok(parsed) = serde_json::from_slice::<Event<'_>>(data) else {
+        let Some(parsed) = str::from_utf8(data).ok().and_then(|text| Event::parse(text).ok()) else {
             if event == Some(b"error") {
                 self.fail(error_body(data));
             }
@@ -40,7 +39,7 @@ impl AnswerReader for Reader {
             "message_start" => self.start(parsed.message),
             "message_delta" => self.message_delta(&parsed),
             "message_stop" => self.closed = true,
-            "error" => self.fail(parsed.error.map_or_else(|| error_body(data), |error| error_text(error.get()))),
+            "error" => self.fail(parsed.error.map_or_else(|| error_body(data), error_text)),
             // A frame whose data has no type of its own goes by the event's name, as the SDKs do.
             "" if event == Some(b"error") => self.fail(error_body(data)),
             _ => {}
@@ -48,18 +47,17 @@ impl AnswerReader for Reader {
     }
 
     fn body(&mut self, body: &[u8]) {
-        match serde_json::from_slice::<Message<'_>>(body) {
-            Ok(message) if message.error.is_none() && message.kind.is_some_and(|kind| string(kind) == "message") => {
+        match str::from_utf8(body).ok().and_then(|text| Message::parse(text).ok()) {
+            Some(message) if message.error.is_none() && message.kind.is_some_and(|kind| string(kind) == "message") => {
                 self.head(&message);
-                for (index, block) in message.content.iter().flatten().enumerate() {
-                    self.block(index as u64, Some(block));
+                let content = message.content.unwrap_or_default();
+                for (index, block) in raw::array(content).unwrap_or_default().into_iter().enumerate() {
+                    self.block(index as u64, content.get(block.start..block.end));
                 }
                 self.closed = true;
             }
-            Ok(_) => self.fail(error_body(body)),
-            // Bytes that end too early were cut on the way.
-            Err(error) if error.is_eof() => {}
-            Err(_) => self.fail(error_body(body)),
+            None if is_cut(body) => {}
+            _ => self.fail(error_body(body)),
         }
     }
 
@@ -89,6 +87,7 @@ impl AnswerReader for Reader {
             usage: self.usage,
             signed: self.signed,
             many: false,
+            loose_ids: false,
             refused: false,
             error: self.error.take(),
         }
@@ -96,8 +95,8 @@ impl AnswerReader for Reader {
 }
 
 impl Reader {
-    fn start(&mut self, message: Option<&RawValue>) {
-        if let Some(message) = message.and_then(|raw| serde_json::from_str::<Message<'_>>(raw.get()).ok()) {
+    fn start(&mut self, message: Option<&str>) {
+        if let Some(message) = message.and_then(|raw| Message::parse(raw).ok()) {
             self.head(&message);
         }
     }
@@ -110,14 +109,14 @@ impl Reader {
         self.tokens(message.usage);
     }
 
-    fn block(&mut self, index: u64, block: Option<&RawValue>) {
+    fn block(&mut self, index: u64, block: Option<&str>) {
         let Some(block) = block.and_then(piece) else { return };
         match block.kind.map(string).unwrap_or_default().as_ref() {
             "text" => self.text(block.text),
             "tool_use" => {
                 let id = block.id.map(string).unwrap_or_default();
                 let name = block.name.map(string).unwrap_or_default();
-                self.transcript.call(index, &id, &name, block.input.map_or("{}", RawValue::get));
+                self.transcript.call(index, &id, &name, block.input.unwrap_or("{}"));
             }
             "thinking" => self.sign(block.signature),
             "redacted_thinking" => self.signed = true,
@@ -144,28 +143,28 @@ impl Reader {
         self.tokens(event.usage);
     }
 
-    fn text(&mut self, text: Option<&RawValue>) {
+    fn text(&mut self, text: Option<&str>) {
         if let Some(text) = text {
             self.transcript.text(&string(text));
         }
     }
 
-    fn sign(&mut self, signature: Option<&RawValue>) {
+    fn sign(&mut self, signature: Option<&str>) {
         self.signed |= signature.is_some_and(|signature| !string(signature).is_empty());
     }
 
-    fn stop(&mut self, reason: Option<&RawValue>) {
+    fn stop(&mut self, reason: Option<&str>) {
         if let Some(reason) = reason.map(string).filter(|reason| !reason.is_empty()) {
             self.stop_reason = Some(reason.into_owned());
         }
     }
 
-    fn tokens(&mut self, usage: Option<&RawValue>) {
-        let Some(tokens) = usage.and_then(|usage| serde_json::from_str::<Tokens>(usage.get()).ok()) else { return };
+    fn tokens(&mut self, usage: Option<&str>) {
+        let Some(tokens) = usage.and_then(|usage| Tokens::parse(usage).ok()) else { return };
         let usage = &mut self.usage;
-        usage.input = tokens.input_tokens.unwrap_or(usage.input);
-        usage.cached_input = tokens.cache_read_input_tokens.unwrap_or(usage.cached_input);
-        usage.output = tokens.output_tokens.unwrap_or(usage.output);
+        usage.input = tokens.input.unwrap_or(usage.input);
+        usage.cached_input = tokens.cached_input.unwrap_or(usage.cached_input);
+        usage.output = tokens.output.unwrap_or(usage.output);
     }
 
     fn fail(&mut self, error: String) {
@@ -188,11 +187,11 @@ fn finish(stop_reason: Option<&str>, has_calls: bool) -> Finish {
     }
 }
 
-fn piece(raw: &RawValue) -> Option<Piece<'_>> {
-    serde_json::from_str(raw.get()).ok()
+/// Whether these bytes are JSON that ends too early: cut on the way.
+fn is_cut(body: &[u8]) -> bool {
+    serde_json::from_slice::<IgnoredAny>(body).is_err_and(|error| error.is_eof())
 }
 
-/// A string's text; nothing for what is no string.
-fn string(raw: &RawValue) -> Cow<'_, str> {
-    raw::string(raw.get()).unwrap_or_default()
+fn piece(raw: &str) -> Option<Piece<'_>> {
+    Piece::parse(raw).ok()
 }

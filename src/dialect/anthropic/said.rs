@@ -1,6 +1,7 @@
 //! What an answer says, as the message that goes back to the provider: its blocks as they were, with what was streamed into
 //! them.
 use super::block::Block;
+use super::events::{Piece, string};
 use crate::dialect::rewrite::Rewrite;
 use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::{Kind, raw};
@@ -103,17 +104,24 @@ fn is_understood(kind: &str) -> bool {
 impl Draft {
     /// `None`: a delta that is not understood, or not one of this block.
     fn add(&mut self, delta: &str) -> Option<()> {
-        let delta = Block::parse(delta).ok()?;
+        let delta = Piece::parse(delta).ok()?;
         let is_use = self.kind.ends_with("tool_use");
-        match (delta.kind.as_ref(), self.kind.as_str()) {
-            ("text_delta", "text") => self.streamed.push_str(&delta.text()),
-            ("thinking_delta", "thinking") => self.streamed.push_str(&delta.string("thinking")),
-            ("input_json_delta", _) if is_use => self.streamed.push_str(&delta.string("partial_json")),
+        let streamed = match (string(delta.kind?).as_ref(), self.kind.as_str()) {
+            ("text_delta", "text") => delta.text,
+            ("thinking_delta", "thinking") => delta.thinking,
+            ("input_json_delta", _) if is_use => delta.partial_json,
             // One, and it replaces what the block began with.
-            ("signature_delta", "thinking") => self.signature = Some(delta.get("signature")?.to_owned()),
-            ("citations_delta", "text") => self.citations.push(delta.get("citation")?.to_owned()),
+            ("signature_delta", "thinking") => {
+                self.signature = Some(delta.signature?.to_owned());
+                None
+            }
+            ("citations_delta", "text") => {
+                self.citations.push(delta.citation?.to_owned());
+                None
+            }
             _ => return None,
-        }
+        };
+        self.streamed.push_str(&streamed.map(string).unwrap_or_default());
         Some(())
     }
 

@@ -2,6 +2,7 @@ mod joiner;
 mod legs;
 mod lower;
 mod reader;
+mod servers;
 mod view;
 mod writer;
 

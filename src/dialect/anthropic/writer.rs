@@ -1,6 +1,6 @@
 //! What the gateway says itself in this dialect. The SDKs drop a frame without an `event:` line.
 use crate::context::AnswerForm;
-use crate::dialect::{Reply, WireError};
+use crate::dialect::{Reply, WireError, frame};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -35,11 +35,11 @@ fn stream(reply: &Reply, id: &str) -> Bytes {
         }),
         json!({"type": "message_stop"}),
     ];
-    events.iter().map(frame).collect::<String>().into()
+    events.iter().map(named).collect::<String>().into()
 }
 
-fn frame(event: &Value) -> String {
-    format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
+fn named(event: &Value) -> String {
+    frame::event(event["type"].as_str(), &event.to_string())
 }
 
 /// The body of an error answer. Codes of the thread beta go where clients look for them: they then send the whole
@@ -74,7 +74,7 @@ pub(super) fn stream_error(wire: &WireError, form: AnswerForm, open: bool) -> By
     match form {
         AnswerForm::Sse => {
             let end_of_frame = if open { "\n\n" } else { "" };
-            format!("{end_of_frame}{}", frame(&error(wire))).into()
+            format!("{end_of_frame}{}", named(&error(wire))).into()
         }
         AnswerForm::Json | AnswerForm::JsonArray => Bytes::new(),
     }

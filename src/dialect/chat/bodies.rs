@@ -4,9 +4,9 @@ use super::said;
 use super::splice::{BLANK_LINE, Identity};
 use crate::dialect::JoinError;
 use crate::dialect::body_joiner::Bodies;
-use crate::dialect::object::Object;
-use crate::dialect::openai::frame::edited;
+use crate::dialect::object::{Object, slice};
 use crate::dialect::openai::{error, usage};
+use crate::dialect::rewrite::edited;
 use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::{Kind, Splice, raw};
 
@@ -31,7 +31,7 @@ impl Bodies for Completion {
     }
 
     fn check(body: &str) -> Result<(), JoinError> {
-        let chunk: Chunk<'_> = serde_json::from_str(body).map_err(|error| JoinError::Unreadable(error.to_string()))?;
+        let chunk: Chunk<'_> = serde_json::from_str(body).map_err(JoinError::unreadable)?;
         if let Some(upstream) = chunk.error {
             return Err(JoinError::Failed(error::text(upstream.get())));
         }
@@ -49,10 +49,8 @@ impl Bodies for Completion {
         Identity::of(first).put(&mut splice, last);
         let texts: Vec<String> = bodies.iter().map(|body| content(body)).collect::<Option<_>>()?;
         let texts: Vec<&str> = texts.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
-        if let Some(span) = raw::pointer(last, CONTENT)
-            && !texts.is_empty()
-        {
-            splice.replace(span, raw::quote(&texts.join(BLANK_LINE)));
+        if !texts.is_empty() {
+            put_content(&mut splice, last, &texts.join(BLANK_LINE))?;
         }
         // They count the characters of their own leg, so that only the first leg's are right.
         if let Some(span) = raw::pointer(last, CITATIONS) {
@@ -65,6 +63,18 @@ impl Bodies for Completion {
         }
         edited(last, splice).ok()
     }
+}
+
+/// Puts the content into a message, which may lack the member beside calls.
+fn put_content(splice: &mut Splice, body: &str, text: &str) -> Option<()> {
+    if let Some(span) = raw::pointer(body, CONTENT) {
+        splice.replace(span, raw::quote(text));
+        return Some(());
+    }
+    let message = raw::pointer(body, MESSAGE)?;
+    let comma = if raw::object(slice(body, message)).ok()?.is_empty() { "" } else { "," };
+    splice.insert(message.start + 1, format!(r#""content":{}{comma}"#, raw::quote(text)));
+    Some(())
 }
 
 fn usage(body: &str) -> Option<&str> {

@@ -80,8 +80,12 @@ pub(super) struct Called<'a> {
 }
 
 /// Whether a value says something.
-fn is_filled(value: Option<&RawValue>) -> bool {
-    value.is_some_and(|value| !matches!(value.get(), "null" | "\"\"" | "[]" | "{}"))
+pub(super) fn is_filled(value: &str) -> bool {
+    !matches!(value, "null" | "\"\"" | "[]" | "{}")
+}
+
+fn fills(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| is_filled(value.get()))
 }
 
 impl Chunk<'_> {
@@ -100,25 +104,28 @@ impl Chunk<'_> {
     /// calls nothing waits, since no hook is asked then.
     pub(super) fn has_text_at_its_end(&self) -> bool {
         let [choice] = self.choices.as_deref().unwrap_or_default() else { return false };
-        let text = |delta: &Delta<'_>| delta.has_text() && delta.tool_calls.is_none() && delta.function_call.is_none();
+        let text = |delta: &Delta<'_>| delta.has_text() && !delta.calls();
         choice.is_last() && choice.delta.as_ref().is_some_and(text)
     }
 }
 
 impl Choice<'_> {
     pub(super) fn is_last(&self) -> bool {
-        is_filled(self.finish_reason)
+        fills(self.finish_reason)
     }
 }
 
 impl Delta<'_> {
     fn has_text(&self) -> bool {
-        [self.content, self.refusal, self.reasoning_content, self.reasoning].into_iter().any(is_filled)
+        [self.content, self.refusal, self.reasoning_content, self.reasoning].into_iter().any(fills)
+    }
+
+    fn calls(&self) -> bool {
+        self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || self.function_call.is_some()
     }
 
     pub(super) fn says_something(&self) -> bool {
-        let calls = self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty());
-        self.has_text() || calls || self.function_call.is_some() || is_filled(self.audio)
+        self.has_text() || self.calls() || fills(self.audio)
     }
 }
 

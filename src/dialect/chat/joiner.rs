@@ -3,9 +3,10 @@ use super::chunk::{self, Choice, Chunk, Delta};
 use super::said::Said;
 use super::splice;
 use crate::dialect::held::Held;
+use crate::dialect::joiner::text;
 use crate::dialect::openai::error;
-use crate::dialect::openai::frame::{edited, respoken, text, written};
-use crate::dialect::{JoinError, Joiner, Piece};
+use crate::dialect::rewrite::edited;
+use crate::dialect::{JoinError, Joiner, Piece, frame};
 use bytes::Bytes;
 
 /// The joiner. Of several choices it follows the first, and can't join what has them.
@@ -40,7 +41,7 @@ pub(super) struct Leg {
     pub(super) said: Said,
     usage: Option<String>,
     /// Its finish was seen.
-    finished: bool,
+    pub(super) finished: bool,
     /// The marker behind its last chunk was seen.
     over: bool,
     /// Something that it says went down.
@@ -51,8 +52,6 @@ pub(super) struct Leg {
     strange: bool,
     /// It broke the order of the message.
     lost: bool,
-    /// Its end went down, which was too long to be kept back.
-    spilled: bool,
 }
 
 impl Leg {
@@ -84,90 +83,87 @@ impl Stream {
     /// stands in the chunk with the finish, they are parted.
     fn first(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) {
         let mut passing = piece.raw.clone();
-        let before_end = !self.leg.is_ended();
-        let speaks = match piece.data {
-            Some(data) if chunk::is_done(data) => {
-                self.leg.over = true;
-                false
+        let mut speaks = false;
+        match piece.data.filter(|data| !chunk::is_done(data)).map(serde_json::from_slice::<Chunk<'_>>) {
+            Some(Ok(chunk)) => {
+                speaks = chunk.says_something();
+                let was_ended = self.leg.is_ended();
+                self.learn(piece, &chunk);
+                if was_ended && speaks {
+                    self.held.let_go(out);
+                } else if !was_ended && self.leg.is_ended() && chunk.has_text_at_its_end() {
+                    passing = self.part(piece, out).unwrap_or(passing);
+                }
             }
-            Some(data) => match serde_json::from_slice::<Chunk<'_>>(data) {
-                Ok(chunk) => {
-                    self.learn(data, &chunk);
-                    if before_end && self.leg.is_ended() && chunk.has_text_at_its_end() {
-                        passing = self.part(piece, data, out).unwrap_or(passing);
-                    }
-                    chunk.says_something()
-                }
-                Err(_) => {
-                    self.leg.strange = true;
-                    false
-                }
-            },
-            None => false,
-        };
-        if self.leg.spilled || !self.leg.is_ended() {
+            Some(Err(_)) => self.leg.strange = true,
+            None => self.leg.over |= piece.data.is_some(),
+        }
+        if self.leg.is_ended() {
+            self.held.keep_or_pass(passing, out);
+        } else {
             self.leg.spoken |= speaks;
-            out.push(passing);
-        } else if !self.held.push(passing.clone()) {
-            self.leg.spilled = true;
-            self.held.release(out);
             out.push(passing);
         }
     }
 
-    fn learn(&mut self, data: &[u8], chunk: &Chunk<'_>) {
-        self.identity.learn(data, chunk);
+    fn learn(&mut self, piece: &Piece<'_>, chunk: &Chunk<'_>) {
+        self.identity.learn(piece.data.unwrap_or_default(), chunk);
         self.leg.strange |= chunk.error.is_some();
         self.leg.take(chunk);
     }
 
     /// Passes the text of a chunk with text and finish, and gives the rest.
-    fn part(&mut self, piece: &Piece<'_>, data: &[u8], out: &mut Vec<Bytes>) -> Option<Bytes> {
-        let (head, end) = splice::split(text(data).ok()?).ok()?;
-        out.push(written(piece.event, &head));
+    fn part(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) -> Option<Bytes> {
+        let (head, end) = splice::split(text(piece.data?).ok()?).ok()?;
+        out.push(frame::with_data(piece, &head));
         self.leg.spoken = true;
-        Some(written(piece.event, &end))
+        Some(frame::with_data(piece, &end))
     }
 
     /// A piece of a later leg: checked, written anew, and passed or kept back.
     fn later(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) -> Result<(), JoinError> {
+        if self.leg.over {
+            // No client reads what stands behind the marker.
+            return Ok(());
+        }
         let Some(data) = piece.data else {
-            if self.leg.is_ended() {
-                return self.keep(piece.raw.clone());
-            }
-            out.push(piece.raw.clone());
-            return Ok(());
+            return self.pass(piece.raw.clone(), out);
         };
-        if self.leg.over || (chunk::is_done(data) && !self.leg.finished) {
-            return Err(JoinError::OutOfOrder(String::from_utf8_lossy(data).into_owned()));
-        }
         if chunk::is_done(data) {
-            self.keep(piece.raw.clone())?;
-            self.leg.over = true;
-            return Ok(());
-        }
-        let chunk: Chunk<'_> =
-            serde_json::from_slice(data).map_err(|error| JoinError::Unreadable(error.to_string()))?;
-        self.check(&chunk)?;
-        if chunk.is_start() {
-            return Ok(());
-        }
-        let edits = splice::renewed(text(data)?, &chunk, &self.identity, &self.past, &self.leg)?;
-        if chunk.has_text_at_its_end() {
-            let (head, end) = splice::split(&edited(text(data)?, edits)?)?;
-            self.keep(written(piece.event, &end))?;
-            self.leg.spoken = true;
-            out.push(written(piece.event, &head));
-        } else {
-            let renewed = respoken(piece, data, edits)?;
-            if self.leg.finished || chunk.choices.iter().flatten().any(Choice::is_last) {
-                self.keep(renewed)?;
-            } else {
-                self.leg.spoken |= chunk.says_something();
-                out.push(renewed);
+            if !self.leg.finished {
+                return Err(JoinError::OutOfOrder("the marker ahead of a finish".to_owned()));
             }
+            self.leg.over = true;
+            return self.held.keep(piece.raw.clone());
         }
-        self.leg.take(&chunk);
+        let text = text(data)?;
+        let chunk: Chunk<'_> = serde_json::from_str(text).map_err(JoinError::unreadable)?;
+        self.check(&chunk)?;
+        if chunk.is_start() && splice::names_only_the_role(text) {
+            return Ok(());
+        }
+        let edits = splice::renewed(text, &chunk, &self.identity, &self.past, &self.leg)?;
+        let has_text_at_its_end = chunk.has_text_at_its_end();
+        if has_text_at_its_end {
+            let (head, end) = splice::split(&edited(text, edits).map_err(JoinError::unreadable)?)?;
+            self.held.keep(frame::with_data(piece, &end))?;
+            out.push(frame::with_data(piece, &head));
+            self.leg.take(&chunk);
+        } else {
+            let renewed = frame::with_edits(piece, text, edits)?;
+            self.leg.take(&chunk);
+            self.pass(renewed, out)?;
+        }
+        self.leg.spoken |= chunk.says_something() && (has_text_at_its_end || !self.leg.finished);
+        Ok(())
+    }
+
+    /// Passes a piece of a later leg, unless its end was seen.
+    fn pass(&mut self, piece: Bytes, out: &mut Vec<Bytes>) -> Result<(), JoinError> {
+        if self.leg.is_ended() {
+            return self.held.keep(piece);
+        }
+        out.push(piece);
         Ok(())
     }
 
@@ -182,7 +178,7 @@ impl Stream {
         if choice.index != 0 || choices.next().is_some() {
             return wrong("a further choice");
         }
-        if self.leg.finished && (chunk.says_something() || choice.is_last()) {
+        if self.leg.finished && chunk.says_something() {
             return wrong("what stands behind the end");
         }
         match &choice.delta {
@@ -207,11 +203,6 @@ impl Stream {
         }
         Ok(())
     }
-
-    fn keep(&mut self, piece: Bytes) -> Result<(), JoinError> {
-        let kept = self.held.push(piece);
-        kept.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept back".to_owned()))
-    }
 }
 
 impl Joiner for Stream {
@@ -235,7 +226,7 @@ impl Joiner for Stream {
 
     fn answer(&self) -> Option<Vec<String>> {
         let leg = &self.leg;
-        let whole = leg.is_ended() && !leg.many && !leg.strange && !leg.lost && !leg.spilled;
+        let whole = leg.is_ended() && !leg.many && !leg.strange && !leg.lost && !self.held.has_let_go();
         whole.then(|| leg.said.message())?
     }
 

@@ -5,7 +5,7 @@ use crate::context::{Leg, LegReply, RequestView};
 use crate::dialect::object::{Object, slice};
 use crate::dialect::openai::copy::{self, Left};
 use crate::dialect::openai::element::{Element, Text};
-use crate::dialect::openai::frame::edited;
+use crate::dialect::rewrite::edited;
 use crate::dialect::split::Border;
 use crate::dialect::{LowerError, blocks};
 use crate::json::{Doc, ScanError, Span, Splice, raw};
@@ -78,7 +78,10 @@ fn add_rest(
             let list: Vec<Span> = list.into_iter().map(|call| call.offset(calls.start)).collect();
             blocks::remove(&mut splice, &list, is_known);
         }
-        Some(_) if theirs > 0 => without(&mut splice, message, "tool_calls")?,
+        // An empty list of calls is refused.
+        Some(_) if theirs > 0 => {
+            blocks::remove_members(&mut splice, 0, &raw::object(message)?, |key| key == "tool_calls")
+        }
         _ => {}
     }
     let rest = edited(message, splice).ok();
@@ -92,12 +95,4 @@ fn has_own_words(message: &str, element: &Element<'_>, left: Left) -> Result<boo
     let text = left == Left::Some && element.texts.iter().any(|text| !text.value().is_empty());
     let other = element.refused || !element.attachments.is_empty();
     Ok(text || other || Object::parse(message)?.get("audio").is_some())
-}
-
-/// Takes a member out: an empty list of calls is refused.
-fn without(splice: &mut Splice, object: &str, key: &str) -> Result<(), ScanError> {
-    let fields = raw::object(object)?;
-    let members: Vec<Span> = fields.iter().map(|field| Span::new(field.key_span.start, field.value.end)).collect();
-    blocks::remove(splice, &members, |index| fields.get(index).is_some_and(|field| field.key == key));
-    Ok(())
 }

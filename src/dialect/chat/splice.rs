@@ -1,8 +1,9 @@
 //! Edits of a later leg's chunks, so that they go on with the message that the first leg began.
-use super::chunk::Chunk;
+use super::chunk::{Chunk, is_filled};
 use super::joiner::{Leg, Past};
-use crate::dialect::openai::frame::edited;
+use crate::dialect::object::slice;
 use crate::dialect::openai::usage;
+use crate::dialect::rewrite::edited;
 use crate::dialect::{JoinError, blocks};
 use crate::json::{Kind, Span, Splice, raw};
 
@@ -47,6 +48,16 @@ impl Identity {
     }
 }
 
+const DELTA: &str = "/choices/0/delta";
+const FINISH: &str = "/choices/0/finish_reason";
+
+/// Whether all that the delta says is who speaks.
+pub(super) fn names_only_the_role(text: &str) -> bool {
+    let Some(delta) = raw::pointer(text, DELTA).map(|span| slice(text, span)) else { return false };
+    let says_more = |field: &raw::Field<'_>| field.key != "role" && is_filled(slice(delta, field.value));
+    raw::object(delta).is_ok_and(|fields| !fields.iter().any(says_more))
+}
+
 /// The edits of one chunk. It has one choice at most.
 ///
 /// # Errors
@@ -66,7 +77,13 @@ pub(super) fn renewed(
     {
         splice.replace(span, usage::summed(last.get(), &past.usage, "completion"));
     }
-    let Some(delta) = raw::pointer(text, "/choices/0/delta") else { return Ok(splice) };
+    // OpenRouter's last chunk, with the costs, has the finish once more (langchain #38349, qwen-code #2402).
+    if leg.finished
+        && let Some(again) = raw::pointer(text, FINISH)
+    {
+        splice.replace(again, "null");
+    }
+    let Some(delta) = raw::pointer(text, DELTA) else { return Ok(splice) };
     leave_out(&mut splice, text, delta);
     if past.text && !leg.said.has_text() {
         blank_line(&mut splice, text)?;
@@ -83,12 +100,8 @@ pub(super) fn renewed(
 const LEFT_OUT: [&str; 2] = ["role", "annotations"];
 
 fn leave_out(splice: &mut Splice, text: &str, delta: Span) {
-    let Some(fields) = text.get(delta.start..delta.end).and_then(|delta| raw::object(delta).ok()) else { return };
-    let members: Vec<Span> =
-        fields.iter().map(|f| Span::new(f.key_span.start, f.value.end).offset(delta.start)).collect();
-    blocks::remove(splice, &members, |index| {
-        fields.get(index).is_some_and(|field| LEFT_OUT.contains(&field.key.as_ref()))
-    });
+    let Ok(fields) = raw::object(slice(text, delta)) else { return };
+    blocks::remove_members(splice, delta.start, &fields, |key| LEFT_OUT.contains(&key));
 }
 
 fn blank_line(splice: &mut Splice, text: &str) -> Result<(), JoinError> {
@@ -129,11 +142,12 @@ pub(super) fn split(text: &str) -> Result<(String, String), JoinError> {
             splice.replace(span, "null");
         }
     };
-    null(&mut head, "/choices/0/finish_reason");
+    null(&mut head, FINISH);
     null(&mut head, "/usage");
     null(&mut end, "/choices/0/logprobs");
-    if let Some(delta) = raw::pointer(text, "/choices/0/delta") {
+    if let Some(delta) = raw::pointer(text, DELTA) {
         end.replace(delta, "{}");
     }
-    Ok((edited(text, head)?, edited(text, end)?))
+    let edited = |splice| edited(text, splice).map_err(JoinError::unreadable);
+    Ok((edited(head)?, edited(end)?))
 }

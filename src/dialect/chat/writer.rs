@@ -1,5 +1,6 @@
 //! Writes what the gateway says itself: a whole reply, and errors.
-use crate::dialect::openai::{answer, error};
+use crate::dialect::frame;
+use crate::dialect::openai::error;
 use crate::dialect::{AnswerForm, Reply, WireError};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -26,11 +27,13 @@ pub(super) fn reply(reply: &Reply, form: AnswerForm) -> Bytes {
 
 fn stream(reply: &Reply) -> Bytes {
     let role = json!({"role": "assistant", "content": "", "refusal": null});
-    let mut frames = answer::frame(&chunk(reply, role, Value::Null));
-    frames += &answer::frame(&chunk(reply, json!({"content": reply.text}), Value::Null));
-    frames += &answer::frame(&chunk(reply, json!({}), json!("stop")));
-    frames += "data: [DONE]\n\n";
-    frames.into()
+    let chunks = [
+        chunk(reply, role, Value::Null),
+        chunk(reply, json!({"content": reply.text}), Value::Null),
+        chunk(reply, json!({}), json!("stop")),
+    ];
+    let frames: String = chunks.iter().map(|chunk| frame::event(None, &chunk.to_string())).collect();
+    (frames + &frame::event(None, "[DONE]")).into()
 }
 
 fn chunk(reply: &Reply, delta: Value, finish_reason: Value) -> Value {
@@ -49,7 +52,8 @@ pub(super) fn stream_error(wire: &WireError, form: AnswerForm, open: bool) -> By
     match form {
         AnswerForm::Sse => {
             let end_of_open_frame = if open { "\n\n" } else { "" };
-            format!("{end_of_open_frame}{}", answer::frame(&json!({"error": error::object(wire)}))).into()
+            let error = json!({"error": error::object(wire)}).to_string();
+            format!("{end_of_open_frame}{}", frame::event(None, &error)).into()
         }
         AnswerForm::Json | AnswerForm::JsonArray => error::body(wire),
     }

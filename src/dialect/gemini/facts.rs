@@ -6,6 +6,7 @@ use crate::context::view::RoleOr;
 use crate::context::{ItemFacts, Role};
 use crate::dialect::object::Object;
 use crate::json::ScanError;
+use std::collections::HashSet;
 
 /// The facts of contents that form one item; what can't be read is [`ItemFacts::broken`].
 pub(super) fn facts(contents: &[&str], is_reminder: &dyn Fn(&str) -> bool) -> ItemFacts {
@@ -41,10 +42,13 @@ fn read(
         Some(_) => Role::Other,
     };
     facts.role = RoleOr(role);
+    // Gemini CLI 0.61.0 repeats responses when it resumes a session, once more with every resume.
+    let mut responses = HashSet::new();
     for (index, part) in parts(&content).enumerate() {
         let part = part?;
         facts.signed |= part.is_signed();
         match role {
+            Role::User if part.response().is_some_and(|response| !responses.insert(response)) => {}
             Role::User => user_part(index, &part, is_reminder, facts, form),
             Role::Assistant => model_part(&part, facts, form),
             _ => {}
@@ -77,7 +81,8 @@ fn model_part(part: &Part<'_>, facts: &mut ItemFacts, form: &mut NormalForm) {
     match &part.kind {
         PartKind::Text(text) => form.text(text),
         PartKind::Call(call) => {
-            let key = call_key(&call.id, &call.name, call.args);
+            // Gemini CLI gives ids to calls that have none, the AI SDK leaves those away that calls have.
+            let key = call_key("", &call.name, call.args);
             form.part("call", &key);
             facts.calls.push(key);
         }

@@ -1,7 +1,6 @@
 //! How chunks stand in a stream: as events, or as elements of an array.
 use crate::dialect::Piece;
-use crate::dialect::frame::event;
-use crate::dialect::held::around;
+use crate::dialect::frame::{around, event};
 use bytes::Bytes;
 
 /// What stands for a piece of a later leg that says nothing, so that the client hears that the stream lives: every reader
@@ -28,7 +27,7 @@ impl Framing {
     /// A further chunk.
     pub(super) fn frame(&mut self, data: &str) -> Bytes {
         match self {
-            Self::Events => event(None, data),
+            Self::Events => event(None, data).into(),
             Self::Array(last) => {
                 let separator = match last.replace(b'}') {
                     None => "[",

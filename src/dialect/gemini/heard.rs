@@ -1,5 +1,6 @@
 //! One chunk of an answer, as the joiner reads it.
 use crate::dialect::JoinError;
+use crate::dialect::joiner::text;
 use crate::dialect::object::{Object, slice};
 use crate::dialect::rewrite::Rewrite;
 use crate::dialect::upstream_error::error_text;
@@ -31,7 +32,7 @@ impl<'a> Heard<'a> {
     /// [`JoinError::Unreadable`] when it is no object or has a key twice, [`JoinError::Failed`] for an error,
     /// [`JoinError::OutOfOrder`] for a second candidate.
     pub(super) fn read(data: &'a [u8]) -> Result<Self, JoinError> {
-        let raw = std::str::from_utf8(data).map_err(|error| JoinError::Unreadable(error.to_string()))?.trim();
+        let raw = text(data)?;
         let object = parse(raw)?;
         if let Some(error) = object.get("error") {
             return Err(JoinError::Failed(error_text(error)));
@@ -147,7 +148,7 @@ pub(super) fn answers(part: &str) -> bool {
 }
 
 fn parse(raw: &str) -> Result<Object<'_>, JoinError> {
-    Object::parse(raw).map_err(|error| JoinError::Unreadable(error.to_string()))
+    Object::parse(raw).map_err(JoinError::unreadable)
 }
 
 fn elements(array: Option<&str>) -> Vec<&str> {

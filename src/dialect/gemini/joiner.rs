@@ -47,8 +47,6 @@ struct Run {
     ended: bool,
     /// A piece of it could not be joined.
     lost: bool,
-    /// There was too much behind the end: nothing is held any more.
-    let_go: bool,
     has_text: bool,
     tokens: Tokens,
     said: Said,
@@ -94,7 +92,7 @@ impl Joiner for StreamJoiner {
     }
 
     fn answer(&self) -> Option<Vec<String>> {
-        self.run.said.content()
+        self.run.said.content().filter(|_| !self.run.end.held.has_let_go())
     }
 
     fn next_leg(&mut self) {
@@ -142,7 +140,8 @@ impl StreamJoiner {
             Some(Ok(heard)) => {
                 self.learn_names(&heard);
                 if self.run.hear(&heard).is_err() {
-                    self.run.said.lose();
+                    // Older models, and some servers before them, end in every chunk (litellm #2195): that was no end.
+                    self.run.end.held.let_go(out);
                 } else if let Some((now_data, end_data)) = self.run.halves(&heard)
                     && let Some((now, end)) = self.framing.halves(piece, &now_data, &end_data)
                 {
@@ -157,13 +156,9 @@ impl StreamJoiner {
             Some(Err(_)) => self.run.said.lose(),
             None => {}
         }
-        if !self.run.ended || self.run.let_go {
-            self.pass(held, out);
-        } else if !self.run.end.held.push(held.clone()) {
-            self.run.let_go = true;
-            self.run.said.lose();
-            self.run.end.held.release(out);
-            self.pass(held, out);
+        match self.run.ended {
+            true => self.run.end.held.keep_or_pass(held, out),
+            false => self.pass(held, out),
         }
     }
 
@@ -206,10 +201,8 @@ impl StreamJoiner {
         if is_end {
             self.run.end.leftover = leftover(&end);
         }
-        match self.run.end.held.push(end.into()) {
-            true => Ok(now),
-            false => Err(JoinError::OutOfOrder("so much behind the end".to_owned())),
-        }
+        self.run.end.held.keep(end.into())?;
+        Ok(now)
     }
 
     /// A chunk of the running leg, behind what the legs before have left.

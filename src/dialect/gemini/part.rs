@@ -70,6 +70,11 @@ impl<'a> Part<'a> {
         self.object.string("thoughtSignature").is_some_and(|signature| !signature.is_empty())
     }
 
+    /// The function's response as written.
+    pub(super) fn response(&self) -> Option<&'a str> {
+        self.object.get("functionResponse")
+    }
+
     /// Its members.
     pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.object.entries()

@@ -95,6 +95,7 @@ impl AnswerReader for Reader {
             usage: self.usage,
             signed: self.signed,
             many: self.many,
+            loose_ids: true,
             refused: false,
             error: self.error.take().or(self.finish_message.take()),
         }

@@ -1,7 +1,7 @@
 //! What the gateway says itself in this dialect. Python's SDK reads nothing but lines that begin with `data: `, so there
 //! are no `event:` lines and no comments.
 use crate::context::AnswerForm;
-use crate::dialect::{Reply, WireError};
+use crate::dialect::{Reply, WireError, frame};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -15,15 +15,11 @@ pub(super) fn reply(reply: &Reply, form: AnswerForm) -> Bytes {
         "modelVersion": reply.model, "responseId": reply.id,
     });
     match form {
-        AnswerForm::Sse => frame(&response),
+        AnswerForm::Sse => frame::event(None, &response.to_string()),
         AnswerForm::Json => response.to_string(),
         AnswerForm::JsonArray => format!("[{response}]"),
     }
     .into()
-}
-
-fn frame(value: &Value) -> String {
-    format!("data: {value}\n\n")
 }
 
 /// The body of an error answer.
@@ -67,7 +63,7 @@ pub(super) fn stream_error(wire: &WireError, form: AnswerForm, open: bool) -> By
     match form {
         AnswerForm::Sse => {
             let end_of_frame = if open { "\n\n" } else { "" };
-            format!("{end_of_frame}{}", frame(&error)).into()
+            format!("{end_of_frame}{}", frame::event(None, &error.to_string())).into()
         }
         AnswerForm::JsonArray => format!(",{error}]").into(),
         AnswerForm::Json => Bytes::new(),

@@ -53,6 +53,7 @@ pub(in crate::dialect) fn unseen() -> Answer {
         usage: Usage::default(),
         signed: false,
         many: false,
+        loose_ids: false,
         refused: false,
         error: None,
     }
@@ -72,9 +73,4 @@ pub(in crate::dialect) fn usage(raw: &str, input: &str, output: &str) -> Option<
         cached_input: cached,
         output: number(&usage, &format!("{output}_tokens")).unwrap_or(0),
     })
-}
-
-/// One server-sent event without a name. `data: ` with the space and one line of JSON is the form that every SDK takes.
-pub(in crate::dialect) fn frame(data: &serde_json::Value) -> String {
-    format!("data: {data}\n\n")
 }

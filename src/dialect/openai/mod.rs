@@ -5,7 +5,6 @@ pub(super) mod answer;
 pub(super) mod copy;
 pub(super) mod element;
 pub(super) mod error;
-pub(super) mod frame;
 pub(super) mod history;
 pub(super) mod insert;
 pub(super) mod neutral;

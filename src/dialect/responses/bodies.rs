@@ -5,7 +5,7 @@ use super::splice::{self, Identity};
 use crate::dialect::JoinError;
 use crate::dialect::body_joiner::Bodies;
 use crate::dialect::openai::error;
-use crate::dialect::openai::frame::edited;
+use crate::dialect::rewrite::edited;
 use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::raw;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ impl Bodies for Whole {
 }
 
 fn read(body: &str) -> Result<Snapshot<'_>, JoinError> {
-    serde_json::from_str(body).map_err(|error| JoinError::Unreadable(error.to_string()))
+    serde_json::from_str(body).map_err(JoinError::unreadable)
 }
 
 fn items(snapshot: &Snapshot<'_>) -> Vec<String> {

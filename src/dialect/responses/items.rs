@@ -6,7 +6,7 @@ use crate::json::raw;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
-/// What an item costs of the budget besides its text.
+/// What an item costs of the budget besides its text and its id.
 const ITEM_COST: usize = 256;
 
 /// How many names are tried for an item. Honest ones are free at once; an upstream must not make it a search.
@@ -63,8 +63,9 @@ impl Items {
         let index = usize::try_from(index).map_err(|_| out_of_order())?;
         if event.kind == "response.output_item.added" {
             let item = event.item.filter(|_| index == self.list.len()).ok_or_else(out_of_order)?;
-            self.spend(ITEM_COST)?;
-            self.list.push(Item { id: id(item.get()), ..Item::default() });
+            let id = id(item.get());
+            self.spend(ITEM_COST + id.len())?;
+            self.list.push(Item { id, ..Item::default() });
             return Ok(());
         }
         let item = self.list.get_mut(index).filter(|item| item.done.is_none()).ok_or_else(out_of_order)?;

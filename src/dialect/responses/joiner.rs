@@ -3,8 +3,9 @@ use super::event::{Event, Snapshot};
 use super::items::{Items, id};
 use super::splice::{self, Identity};
 use crate::dialect::held::Held;
-use crate::dialect::openai::frame::{edited, respoken, text, written};
-use crate::dialect::{JoinError, Joiner, Piece};
+use crate::dialect::joiner::text;
+use crate::dialect::rewrite::edited;
+use crate::dialect::{JoinError, Joiner, Piece, frame};
 use crate::json::raw;
 use bytes::Bytes;
 use std::collections::HashSet;
@@ -47,15 +48,13 @@ struct Leg {
     strange: bool,
     /// It broke the order of the message.
     lost: bool,
-    /// Its end went down, which was too long to be kept back.
-    spilled: bool,
     end: Option<End>,
 }
 
 /// The end of a leg: its terminal event, and what stands behind that.
 #[derive(Debug)]
 struct End {
-    event: Option<Vec<u8>>,
+    event: Option<String>,
     data: String,
     /// The number of the last event that went down before it.
     behind: Option<u64>,
@@ -78,14 +77,8 @@ impl Stream {
         }
         let raw = piece.raw.clone();
         match &mut self.leg.end {
-            Some(end) if !self.leg.spilled => {
-                if !end.held.push(raw.clone()) {
-                    self.leg.spilled = true;
-                    end.held.release(out);
-                    out.push(raw);
-                }
-            }
-            _ => out.push(raw),
+            Some(end) => end.held.keep_or_pass(raw, out),
+            None => out.push(raw),
         }
     }
 
@@ -112,7 +105,7 @@ impl Stream {
     fn later(&mut self, piece: &Piece<'_>, out: &mut Vec<Bytes>) -> Result<(), JoinError> {
         let Some(data) = piece.data else {
             match &mut self.leg.end {
-                Some(end) => keep(end, piece)?,
+                Some(end) => end.held.keep(piece.raw.clone())?,
                 None => out.push(piece.raw.clone()),
             }
             return Ok(());
@@ -121,7 +114,7 @@ impl Stream {
         if let Some(end) = &mut self.leg.end {
             // Nothing but the marker that some servers write.
             return match event {
-                None => keep(end, piece),
+                None => end.held.keep(piece.raw.clone()),
                 Some(event) => Err(JoinError::OutOfOrder(event.kind.into_owned())),
             };
         }
@@ -147,7 +140,7 @@ impl Stream {
         let snapshot = event.snapshot().unwrap_or_default();
         let items = self.leg.items.complete(snapshot.output)?;
         let mut end = End { items, ..End::of(piece, data, self.sequence, &snapshot) };
-        keep(&mut end, piece)?;
+        end.held.keep(piece.raw.clone())?;
         self.leg.end = Some(end);
         Ok(())
     }
@@ -169,8 +162,9 @@ impl Stream {
             before: self.past.items.len() as u64,
             alias: event.output_index.and_then(|index| self.leg.items.alias(index)),
         };
-        let edits = splice::renewed(text(data)?, event, &place, &self.identity);
-        out.push(respoken(piece, data, edits)?);
+        let text = text(data)?;
+        let edits = splice::renewed(text, event, &place, &self.identity);
+        out.push(frame::with_edits(piece, text, edits)?);
         self.leg.spoken |= event.speaks();
         self.sequence = sequence.or(self.sequence);
         Ok(())
@@ -186,7 +180,8 @@ impl Stream {
         if let (Some(span), Some(number)) = (raw::get(&end.data, "sequence_number"), self.next_number()) {
             edits.replace(span, number.to_string());
         }
-        Ok(written(end.event.as_deref(), &edited(&end.data, edits)?))
+        let data = edited(&end.data, edits).map_err(JoinError::unreadable)?;
+        Ok(frame::event(end.event.as_deref(), &data).into())
     }
 
     fn has_ended(&self) -> bool {
@@ -214,8 +209,8 @@ impl Joiner for Stream {
     }
 
     fn answer(&self) -> Option<Vec<String>> {
-        let whole = self.has_ended() && !self.leg.strange && !self.leg.spilled;
-        self.leg.end.as_ref().filter(|_| whole).map(|end| end.items.clone())
+        let is_whole = self.has_ended() && !self.leg.strange;
+        self.leg.end.as_ref().filter(|end| is_whole && !end.held.has_let_go()).map(|end| end.items.clone())
     }
 
     fn next_leg(&mut self) {
@@ -262,7 +257,7 @@ impl End {
     /// The end that an event is. Its items are not yet known, nor is it kept.
     fn of(piece: &Piece<'_>, data: &str, behind: Option<u64>, snapshot: &Snapshot<'_>) -> Self {
         Self {
-            event: piece.event.map(<[u8]>::to_vec),
+            event: piece.event.map(|event| String::from_utf8_lossy(event).into_owned()),
             data: data.to_owned(),
             behind,
             items: Vec::new(),
@@ -270,9 +265,4 @@ impl End {
             held: Held::default(),
         }
     }
-}
-
-fn keep(end: &mut End, piece: &Piece<'_>) -> Result<(), JoinError> {
-    let kept = end.held.push(piece.raw.clone());
-    kept.then_some(()).ok_or_else(|| JoinError::OutOfOrder("more than can be kept back".to_owned()))
 }

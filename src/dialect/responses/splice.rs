@@ -1,7 +1,7 @@
 //! Edits of a later leg's events, so that they go on with the response that the first leg began.
 use super::event::{Event, Snapshot};
-use crate::dialect::openai::frame::edited;
 use crate::dialect::openai::usage;
+use crate::dialect::rewrite::edited;
 use crate::json::{Kind, Splice, raw};
 
 /// What a response says of itself wherever it stands.

@@ -1,7 +1,7 @@
 //! Writes what the gateway says itself: a whole reply, and errors. The order of events is what the Python SDK's stream
 //! helper enforces (`lib/streaming/responses/_responses.py`).
 use crate::dialect::openai::error;
-use crate::dialect::{AnswerForm, Reply, WireError};
+use crate::dialect::{AnswerForm, Reply, WireError, frame};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ impl Stream {
         let mut data = json!({"type": kind});
         merge(&mut data, fields);
         merge(&mut data, json!({"sequence_number": self.sequence_number}));
-        self.frames += &frame(kind, &data);
+        self.frames += &frame::event(Some(kind), &data.to_string());
         self.sequence_number += 1;
     }
 }
@@ -56,10 +56,6 @@ fn merge(into: &mut Value, fields: Value) {
     if let (Value::Object(into), Value::Object(fields)) = (into, fields) {
         into.extend(fields);
     }
-}
-
-fn frame(event: &str, data: &Value) -> String {
-    format!("event: {event}\ndata: {data}\n\n")
 }
 
 fn message_id(reply: &Reply) -> String {
@@ -109,5 +105,5 @@ pub(super) fn stream_error(wire: &WireError, form: AnswerForm, open: bool) -> By
         "error": error::object(wire), "sequence_number": 0,
     });
     let end_of_open_frame = if open { "\n\n" } else { "" };
-    format!("{end_of_open_frame}{}", frame("error", &data)).into()
+    format!("{end_of_open_frame}{}", frame::event(Some("error"), &data.to_string())).into()
 }

@@ -170,3 +170,94 @@ async fn a_leg_cut_at_every_byte_is_whole_broken_off_or_left_out() {
         }
     }
 }
+
+/// A leg with a delta that is longer than any frame may be.
+fn with_a_long_piece() -> Vec<Chunk> {
+    let filler: &'static str = "x".repeat(1 << 20).leak();
+    let long = std::iter::repeat_n(Ok(filler), (crate::sse::MAX_FRAME >> 20) + 1);
+    let begun = [Ok(START), Ok(OPEN), Ok("event: content_block_delta\ndata: {\"text\":\"")];
+    begun.into_iter().chain(long).chain([Ok("\"}\n\n"), Ok(CLOSE), Ok(END), Ok(STOP)]).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leg_of_which_a_piece_could_not_be_read_is_never_passed_off_as_whole() {
+    let (body, log) = body(source(WHOLE), vec![source(with_a_long_piece())], Duration::ZERO);
+    let (text, cut) = drain(body).await;
+    assert!(cut.is_some() && !text.contains("message_stop"), "it broke off: {}", text.len());
+    assert!(text.len() < 1 << 20, "nothing of it went down");
+    assert_eq!(log.lock().lost, [true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_leg_of_which_a_piece_could_not_be_read_passes_unasked() {
+    let sent: usize = with_a_long_piece().into_iter().map(|chunk| chunk.unwrap().len()).sum();
+    let (body, log) = body(source(with_a_long_piece()), vec![], Duration::ZERO);
+    let (text, cut) = drain(body).await;
+    assert_eq!((text.len(), cut), (sent, None));
+    assert!(log.lock().asked.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_the_upstream_is_told_from_a_cut() {
+    const ERROR: &str =
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
+    let leg = source([Ok(START), Ok(OPEN), Ok(TEXT), Ok(ERROR)]);
+    let (body, _) = body(source(WHOLE), vec![leg], Duration::ZERO);
+    assert_eq!(drain(body).await.1, Some(Cut::Failed));
+}
+
+/// One JSON body in chunks of 1 MiB, longer than any that is held.
+fn long_json() -> Vec<Chunk> {
+    let filler: &'static str = " ".repeat(1 << 20).leak();
+    std::iter::once(Ok("{")).chain(std::iter::repeat_n(Ok(filler), 33)).chain([Ok("}")]).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_too_long_to_be_held_is_never_put_ahead_of_the_one_before() {
+    const FIRST: &str = "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"hello\"}],\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":3,\"output_tokens\":5}}";
+    let log = Arc::new(Mutex::new(Log::default()));
+    let script = Script { legs: vec![source(long_json())].into(), thinks: Duration::ZERO, log: Arc::clone(&log) };
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Json, idle_timeout: IDLE };
+    let (text, cut) = drain(LegsBody::new(source([Ok(FIRST)]), wire, script)).await;
+    assert_eq!((text.as_str(), cut), (FIRST, None));
+    assert_eq!(log.lock().lost, [false]);
+}
+
+/// A leg that ends with trailers.
+struct Trailed(Option<Bytes>, Option<HeaderMap>);
+
+impl Body for Trailed {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let data = self.0.take().map(Frame::data);
+        Poll::Ready(data.or_else(|| self.1.take().map(Frame::trailers)).map(Ok))
+    }
+}
+
+/// Lets everything end.
+struct Content;
+
+impl Director for Content {
+    type Body = Trailed;
+
+    fn after(&mut self, _: Ended) -> BoxFuture<'static, Next<Trailed>> {
+        std::future::ready(Next::End).boxed()
+    }
+
+    fn heard(&mut self, _: &Answer, _: bool) {}
+
+    fn lost(&mut self, _: &str, _: bool) {}
+}
+
+#[tokio::test]
+async fn trailers_of_a_single_leg_stay() {
+    let trailers: HeaderMap = [(http::header::ETAG, http::HeaderValue::from_static("x"))].into_iter().collect();
+    let whole: Bytes = WHOLE.map(Result::unwrap).concat().into();
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE };
+    let body = LegsBody::new(Trailed(Some(whole.clone()), Some(trailers.clone())), wire, Content);
+    let all = body.collect().await.unwrap();
+    assert_eq!(all.trailers(), Some(&trailers));
+    assert_eq!(all.to_bytes(), whole);
+}

@@ -39,11 +39,11 @@ impl Turns {
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
         }
-        measure(&read, &identity, &scene);
+        self.measure(&read, &identity, &scene);
         if fresh {
             self.record_later(&identity);
         }
-        self.sessions.records.touch(&identity.key, Timestamp::now()).await;
+        self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);
         let body = lower(&read, scene);
         let Policed { body, upward, reply } = self.police(&read, Some(&identity), body).await;
@@ -67,7 +67,10 @@ impl Turns {
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.
-    fn late_baseline(&self, read: &Read, identity: &Identity, slots: &[SlotText]) -> Option<Entry> {
+    fn late_baseline(&self, read: &Read, identity: &Identity, slots: &[SlotText<'_>]) -> Option<Entry> {
+        if identity.live.state.lock().record.baseline_set {
+            return None;
+        }
         let mut cuts = Vec::new();
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
         let scenery = self.scenery(read, identity, slots);
@@ -89,6 +92,22 @@ impl Turns {
             let (turns, live) = (self.clone(), live.clone());
             self.tasks.spawn(async move { turns.commit(&live, Change::default()).await });
         }
+    }
+
+    /// Measures what of the request before is a prefix of this one, with and without what was placed.
+    fn measure(&self, read: &Read, identity: &Identity, scene: &Scene) {
+        let prefix = Prefix { pieces: pieces(read, identity, scene) };
+        let mut state = identity.live.state.lock();
+        if let Some(before) = &state.prefix {
+            let kept = prefix.kept(before);
+            self.meters.prefix(&kept);
+            if let Some(piece) = kept.broken_at {
+                for source in sources(&state, identity, piece, scene) {
+                    metrics::counter!(names::CACHE_BREAKS, "hook" => source).increment(1);
+                }
+            }
+        }
+        state.prefix = Some(prefix);
     }
 
     /// What the model said earlier in this turn, as the request shows it.
@@ -146,23 +165,6 @@ fn not_placed(read: &Read, error: &str) {
     let dialect = read.endpoint().dialect.name();
     metrics::counter!(names::PLACEMENT_FAILED, "dialect" => dialect).increment(1);
     tracing::warn!(dialect, error, "context could not be placed; the request goes up without it");
-}
-
-/// Measures what of the request before is a prefix of this one, with and without what was placed.
-fn measure(read: &Read, identity: &Identity, scene: &Scene) {
-    let prefix = Prefix { pieces: pieces(read, identity, scene) };
-    let mut state = identity.live.state.lock();
-    if let Some(before) = &state.prefix {
-        let kept = prefix.kept(before);
-        metrics::counter!(names::PREFIX_CLIENT_BYTES).increment(kept.client);
-        metrics::counter!(names::PREFIX_KEPT_BYTES).increment(kept.sent);
-        if let Some(piece) = kept.broken_at {
-            for source in sources(&state, identity, piece, scene) {
-                metrics::counter!(names::CACHE_BREAKS, "hook" => source).increment(1);
-            }
-        }
-    }
-    state.prefix = Some(prefix);
 }
 
 /// Instructions and tools are one piece, since providers put them first; then each item.

@@ -9,6 +9,9 @@ use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// The events at the end of a turn.
+const ENDS: [EventKind; 3] = [EventKind::SessionStopping, EventKind::SessionStop, EventKind::SessionFail];
+
 /// A stop or fail that has to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Ending {
@@ -41,8 +44,13 @@ impl Ending {
 impl Turns {
     /// Whether a hook listens to the end of turns.
     pub(super) fn ends(&self) -> bool {
-        let kinds = [EventKind::SessionStopping, EventKind::SessionStop, EventKind::SessionFail];
-        kinds.into_iter().any(|kind| self.pipeline.has(kind))
+        ENDS.into_iter().any(|kind| self.pipeline.has(kind))
+    }
+
+    /// The client's headers, as far as hooks on the end of turns read them. They are slices of the connection's read
+    /// buffer, and would keep all of it for as long as the stream lasts.
+    pub(super) fn kept_headers(&self, headers: &Arc<HeaderMap>) -> Arc<HeaderMap> {
+        if self.pipeline.reads_headers(&ENDS) { headers.clone() } else { Arc::default() }
     }
 
     /// Stores a stop before its turn's end is written to the client: a crash from here on runs it after the restart.

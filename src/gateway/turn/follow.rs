@@ -16,6 +16,7 @@ use crate::gateway::leg_request::LegRequest;
 use crate::gateway::tap::Tap;
 use crate::json::Rope;
 use crate::session::anchor::Anchor;
+use crate::session::answering::Answering;
 use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
 use crate::session::conversation::{Change, Live, Said};
@@ -36,7 +37,7 @@ pub struct Follow {
     live: Arc<Live>,
     /// Only where a hook listens to the end of turns.
     occasion: Option<Occasion>,
-    /// The client's; empty without an occasion.
+    /// The client's; empty where no hook reads them.
     headers: Arc<HeaderMap>,
     dialect: DialectId,
     form: AnswerForm,
@@ -56,7 +57,7 @@ pub struct Follow {
     rebind: Option<Fingerprint>,
     settled: bool,
     /// The session is not idle before this answer is over.
-    _answering: Running,
+    _answering: Answering,
 }
 
 /// What it takes to continue an answer, and to remember that it was.
@@ -98,12 +99,11 @@ pub enum Outcome {
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
         let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
-        // Headers are slices of the connection's read buffer, and keep all of it for as long as the stream lasts.
-        let headers = occasion.as_ref().map(|_| read.asked.headers.clone()).unwrap_or_default();
+        let headers = turns.kept_headers(&read.asked.headers);
         let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
         let (turn, number) = turn.unwrap_or_default();
         let may_go_on = turns.may_go_on(&read, &identity);
-        let answering = turns.sessions.answering.raise(&identity.key);
+        let answering = turns.sessions.answering.begin(&identity.key);
         Self {
             occasion,
             headers,
@@ -160,6 +160,9 @@ impl Follow {
             self.settled = true;
             return Watched::only(guard);
         };
+        if again.is_some() && is_encoded(headers) {
+            tracing::warn!(encoding, "an answer is compressed though identity was asked for; its turn ends unasked");
+        }
         let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(headers, again));
         let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
         Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
@@ -252,7 +255,8 @@ impl Follow {
         if legs.is_empty() {
             return None;
         }
-        let entry = anchor.clone().map(|anchor| Entry { anchor, what: What::Joined { legs, answer: answer.link() } });
+        let what = What::Joined { legs: legs.into(), answer: answer.link() };
+        let entry = anchor.clone().map(|anchor| Entry { anchor, what });
         let names = answer.id.clone().zip(newest).filter(|(first, last)| *is_named && first != last);
         let (turns, live) = (self.turns.clone(), self.live.clone());
         Some(async move { turns.keep_legs(&live, entry, names).await }.boxed())
@@ -263,11 +267,12 @@ impl Follow {
     fn note(&mut self, answer: &Answer, outcome: Outcome) -> TurnEnd {
         metrics::counter!(names::TURNS, "outcome" => name(outcome), "dialect" => self.dialect.name()).increment(1);
         // The client's figures are those of the last leg, which is what it takes for the size of its context.
-        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().usage).unwrap_or_default();
-        metrics::counter!(names::TOKENS, "kind" => "input").increment(before.input + answer.usage.input);
-        metrics::counter!(names::TOKENS, "kind" => "cached_input")
-            .increment(before.cached_input + answer.usage.cached_input);
-        metrics::counter!(names::TOKENS, "kind" => "output").increment(answer.usage.output);
+        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().cost()).unwrap_or_default();
+        self.turns.meters.tokens(&Usage {
+            input: before.input + answer.usage.input,
+            cached_input: before.cached_input + answer.usage.cached_input,
+            output: answer.usage.output,
+        });
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
@@ -346,8 +351,7 @@ impl Drop for Follow {
             self.fail("client_gone", None, None);
         }
         // Idle time begins with the end of the answer.
-        let (turns, live) = (self.turns.clone(), self.live.clone());
-        self.turns.tasks.spawn(async move { turns.sessions.records.touch(&live.key, Timestamp::now()).await });
+        self.turns.sessions.records.touch(&self.live.key, Timestamp::now());
     }
 }
 

@@ -5,6 +5,7 @@ use super::read::Read;
 use super::{TurnError, Turns};
 use crate::config::{EventKind, Layout};
 use crate::context::{Delta, Digest, Step};
+use crate::gateway::request_id::RequestId;
 use crate::session::SessionError;
 use crate::session::anchor::Anchors;
 use crate::session::chain::Chain;
@@ -13,6 +14,7 @@ use crate::session::conversations::Found;
 use crate::session::profile::{LayoutHint, RequestKind};
 use crate::session::record::{self, SessionKey, SessionRecord, Source};
 use crate::session::store::StoreError;
+use crate::session::tenant::{Credential, Fingerprint};
 use jiff::Timestamp;
 use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
@@ -21,7 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Whose request it is.
 pub(super) struct Identity {
     /// The session.
-    pub key: SessionKey,
+    pub key: Arc<SessionKey>,
     /// Its record.
     pub record: Arc<SessionRecord>,
     /// The conversation.
@@ -37,7 +39,7 @@ pub(super) struct Identity {
     /// Set when `session.start` is due; other requests of the session wait until it is dropped.
     pub opening: Option<OwnedMutexGuard<()>>,
     /// A new credential that is bound to the session once the upstream has accepted it.
-    pub rebind: Option<crate::session::tenant::Fingerprint>,
+    pub rebind: Option<Fingerprint>,
     /// The parent agent that this request names.
     pub parent: Option<String>,
     /// The workspace that it names.
@@ -176,13 +178,13 @@ impl Turns {
         let place = self.place(&chain).await.filter(|p| owner.may_be(&p.live.key));
         let place = place.filter(|p| !starts_over(read, &owner, &chain, p));
         let key = match (&owner.name, &place) {
-            (Name::Key(key), _) => key.clone(),
+            (Name::Key(key), _) => Arc::new(key.clone()),
             (Name::History(_), Some(place)) => place.live.key.clone(),
-            (Name::History(tenant), None) => SessionKey {
+            (Name::History(tenant), None) => Arc::new(SessionKey {
                 tenant: tenant.clone(),
-                id: nameless_id(&read.asked.request_id),
+                id: nameless_id(read.asked.request_id),
                 agent: owner.ids.agent.clone(),
-            },
+            }),
         };
         let before = self.sessions.records.get(&key).await?;
         let compacted = match &before {
@@ -323,8 +325,8 @@ fn is_compacted(read: &Read, chain: &Chain, known: Option<(&Place, &Arc<SessionR
 
 /// Whether the system prompt has to be left as it is.
 pub(super) fn is_locked(read: &Read) -> bool {
-    let credential = crate::session::tenant::Credential::of(&read.asked.headers, read.asked.query.as_deref());
-    !read.view.system_open || credential.is_some_and(|c| read.profile.is_oauth(&c))
+    let credential = || Credential::of(&read.asked.headers, read.asked.query.as_deref());
+    !read.view.system_open || read.profile.is_oauth(credential)
 }
 
 fn anchors(read: &Read, chain: &Chain, live: &Live) -> Anchors {
@@ -346,6 +348,6 @@ fn shape(read: &Read) -> Shape {
 }
 
 /// The id of a session whose client sends none.
-fn nameless_id(request_id: &str) -> String {
+fn nameless_id(request_id: RequestId) -> String {
     format!("chain-{request_id}")
 }

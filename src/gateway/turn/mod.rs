@@ -11,6 +11,7 @@ mod compose;
 mod ending;
 mod follow;
 mod identify;
+mod meters;
 mod occasion;
 mod opening;
 mod owner;
@@ -28,6 +29,7 @@ mod upward;
 mod watch;
 
 pub use follow::{Follow, Outcome, Watched};
+use meters::Meters;
 use policy::Policed;
 pub use read::Asked;
 use read::Looked;
@@ -58,6 +60,7 @@ pub struct Turns {
     /// Names of persistent slots in the order in which they are placed.
     slot_order: Vec<String>,
     side_rules: Rules,
+    meters: Meters,
     /// Stop and fail hooks that nobody waits for; a drain does.
     tasks: TaskTracker,
 }
@@ -126,7 +129,15 @@ impl Turns {
             }
         }
         let side_rules = Rules::compile(&config.sessions.side_requests)?;
-        Ok(Arc::new(Self { config, pipeline, sessions, slot_order, side_rules, tasks: TaskTracker::new() }))
+        Ok(Arc::new(Self {
+            config,
+            pipeline,
+            sessions,
+            slot_order,
+            side_rules,
+            meters: Meters::new(),
+            tasks: TaskTracker::new(),
+        }))
     }
 
     /// Whether nothing in the configuration needs a body to be read.
@@ -211,7 +222,7 @@ impl Turns {
         let reply = Reply {
             text,
             model: read.view.model.clone().unwrap_or_default(),
-            id: read.asked.request_id.clone(),
+            id: read.asked.request_id.to_string(),
             created: u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default(),
         };
         Prepared::Reply {
@@ -222,10 +233,10 @@ impl Turns {
     }
 
     /// The session's slots in the order in which they are placed: that of the hooks that own them, then by name.
-    fn slots(&self, record: &SessionRecord) -> Vec<SlotText> {
-        let text = |name: &String| {
+    fn slots<'a>(&'a self, record: &'a SessionRecord) -> Vec<SlotText<'a>> {
+        let text = |name: &'a String| {
             let slot = record.slots.get(name)?;
-            Some(SlotText { slot: name.clone(), text: slot.text.clone(), by: slot.by.clone() })
+            Some(SlotText { slot: name, text: &slot.text, by: &slot.by })
         };
         let owned = self.slot_order.iter().filter_map(text);
         let others = record.slots.keys().filter(|name| !self.slot_order.contains(name)).filter_map(text);

@@ -4,6 +4,7 @@ use super::{TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::{Item, Operation, RequestView, Role, Step};
 use crate::dialect::{self, Dialect, Endpoint, NeutralRequest, Reading, ViewError};
+use crate::gateway::request_id::RequestId;
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
@@ -30,7 +31,7 @@ pub struct Asked {
     /// Whether the upstream caches prompts.
     pub cached: bool,
     /// The gateway's request id.
-    pub request_id: String,
+    pub request_id: RequestId,
 }
 
 /// From this size on, in bytes, reading a body takes longer than a stream of another client should wait (about 1 ms).

@@ -51,7 +51,12 @@ impl Turns {
     }
 
     /// The request as the session room sees it when it decides what to place.
-    pub(super) fn scenery<'a>(&'a self, read: &'a Read, identity: &'a Identity, slots: &'a [SlotText]) -> Scenery<'a> {
+    pub(super) fn scenery<'a>(
+        &'a self,
+        read: &'a Read,
+        identity: &'a Identity,
+        slots: &'a [SlotText<'a>],
+    ) -> Scenery<'a> {
         Scenery {
             view: &read.view,
             anchors: &identity.anchors,

@@ -5,7 +5,7 @@ use super::Turns;
 use super::occasion::{Occasion, Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::context::{Answer, Leg, LegReply, Usage};
-use crate::dialect::{self, Endpoint, NoCache, Reading};
+use crate::dialect::{self, Endpoint, Reading};
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::{Director, Ended, Next};
 use crate::hooks::{FireContext, Verdict};
@@ -45,8 +45,8 @@ pub(super) struct Joined {
     pub(super) legs: Vec<Leg>,
     /// What they said.
     pub(super) said: Said,
-    /// What they cost together.
-    pub(super) usage: Usage,
+    /// What each cost.
+    costs: Vec<Usage>,
     /// The id of the newest answer: behind it the provider's history goes on.
     newest: Option<String>,
     /// The newest answer said nothing.
@@ -63,10 +63,35 @@ impl Joined {
         Self { sent, ..Self::default() }
     }
 
+    /// The newest answer is followed by another one, to `sent`.
+    fn go_on(&mut self, leg: Leg, answer: &Answer, sent: Rope, told: String) {
+        self.said.text.push_str(&answer.text);
+        self.costs.push(answer.usage);
+        self.legs.push(leg);
+        self.sent = sent;
+        self.told = Some(told);
+    }
+
+    /// Nothing followed: the newest answer is the last one.
+    fn stay(&mut self) {
+        self.legs.pop();
+        self.costs.pop();
+    }
+
+    /// What the legs cost together.
+    pub(super) fn cost(&self) -> Usage {
+        self.costs.iter().fold(Usage::default(), |all, one| Usage {
+            input: all.input.saturating_add(one.input),
+            cached_input: all.cached_input.saturating_add(one.cached_input),
+            output: all.output.saturating_add(one.output),
+        })
+    }
+
     /// What later requests have to hold: the legs before the last that said something, and the newest answer's id.
     pub(super) fn take(&mut self) -> (Vec<Leg>, Option<String>) {
-        if self.is_mute {
-            self.legs.pop();
+        let mut is_mute = self.is_mute;
+        while is_mute && let Some(leg) = self.legs.pop() {
+            is_mute = leg.answer.is_empty();
         }
         (std::mem::take(&mut self.legs), self.newest.take())
     }
@@ -133,7 +158,7 @@ impl Director for StopDirector {
         metrics::counter!(names::CONTINUATIONS, "result" => "lost").increment(1);
         tracing::warn!(%session, why, spoken, "a further answer of a turn was lost");
         if !spoken {
-            self.0.joined.lock().legs.pop();
+            self.0.joined.lock().stay();
         }
     }
 }
@@ -190,7 +215,7 @@ impl Stopping {
         }
         let mut end = TurnEnd::of(&self.turn, answer);
         end.continued(turn);
-        end.usage.output += turn.output + joined.usage.output;
+        end.usage.output += turn.output + joined.cost().output;
         end.put_before(&joined.said);
         end.put_before(&self.said);
         end.put_before(&turn.said);
@@ -208,14 +233,7 @@ impl Stopping {
         self.check(&head)?;
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
         tracing::info!(session = %self.live.key, turn = self.occasion.turn, "a hook sends the model back to work");
-        let mut joined = self.joined.lock();
-        joined.said.text.push_str(&answer.text);
-        joined.usage.input += answer.usage.input;
-        joined.usage.cached_input += answer.usage.cached_input;
-        joined.usage.output += answer.usage.output;
-        joined.legs.push(leg);
-        joined.sent = body;
-        joined.told = Some(message);
+        self.joined.lock().go_on(leg, &answer, body, message);
         Ok(next)
     }
 
@@ -241,10 +259,13 @@ impl Stopping {
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent.to_bytes();
         let endpoint = self.endpoint.clone();
+        let turns = self.turns.clone();
+        let profile = turns.sessions.profiles.of(&self.headers);
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
             let dialect = dialect::of(endpoint.dialect);
-            let reading = Reading { is_reminder: &|_| false, cache: &NoCache };
+            let cache = turns.sessions.facts.of(endpoint.dialect, &profile.name);
+            let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
             let view = dialect.view(&doc, &endpoint, &reading).map_err(|error| error.to_string())?;
             let splice = dialect.extend(&doc, &view, &leg).map_err(|error| error.to_string())?;
             splice.apply(doc.bytes()).map_err(|error| error.to_string())
@@ -277,4 +298,56 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<Vec<u8>> {
 /// Whether the body is compressed.
 pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|value| !matches!(value.as_bytes(), b"" | b"identity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::AnswerForm;
+
+    fn said(text: &str) -> Answer {
+        let body = format!(
+            r#"{{"id":"msg","type":"message","role":"assistant","content":[{{"type":"text","text":"{text}"}}],
+                "stop_reason":"end_turn","usage":{{"input_tokens":3,"output_tokens":5}}}}"#
+        );
+        let mut reader = dialect::of(dialect::DialectId::Anthropic).reader(AnswerForm::Json);
+        reader.body(body.as_bytes());
+        reader.finish()
+    }
+
+    /// Legs before the running one, each with these texts.
+    fn joined(texts: &[&str]) -> Joined {
+        let mut joined = Joined::default();
+        for text in texts {
+            let answer = (!text.is_empty()).then(|| (*text).to_owned()).into_iter().collect();
+            let leg = Leg { id: None, answer, reply: LegReply::Message("go on".to_owned()) };
+            joined.go_on(leg, &said(text), Rope::default(), "go on".to_owned());
+        }
+        joined
+    }
+
+    #[test]
+    fn legs_that_said_nothing_at_the_end_are_none_of_the_message() {
+        let table: [(&[&str], bool, usize); 6] = [
+            (&["a"], false, 1),
+            (&["a"], true, 0),
+            (&["a", ""], false, 2),
+            (&["a", ""], true, 0),
+            (&["a", "", "b"], true, 2),
+            (&["", ""], true, 0),
+        ];
+        for (texts, is_mute, kept) in table {
+            let mut joined = joined(texts);
+            joined.is_mute = is_mute;
+            assert_eq!(joined.take().0.len(), kept, "{texts:?} {is_mute}");
+        }
+    }
+
+    #[test]
+    fn what_a_leg_cost_that_nothing_followed_is_not_counted_twice() {
+        let mut joined = joined(&["a", "b"]);
+        assert_eq!((joined.cost().input, joined.cost().output), (6, 10));
+        joined.stay();
+        assert_eq!((joined.cost().input, joined.cost().output), (3, 5));
+    }
 }

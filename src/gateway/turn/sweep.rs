@@ -109,8 +109,8 @@ impl Turns {
     }
 
     async fn is_idle_session(&self, key: &SessionKey) -> bool {
-        !self.sessions.answering.is_raised(key)
-            && self.sessions.records.idle_for(key, Timestamp::now()).await >= self.config.sessions.idle_end
+        !self.sessions.answering.any(key)
+            && self.sessions.records.idle_for(key, Timestamp::now()) >= self.config.sessions.idle_end
     }
 
     /// Deletes a session with all that belongs to it; false when the store failed, which is logged.

@@ -101,7 +101,11 @@ impl Tap for TurnTap {
     fn cut(&mut self, why: Cut) -> Option<Bytes> {
         if !self.follow.is_settled() {
             let answer = self.watch.finish();
-            let reason = if why == Cut::Idle { "upstream_idle" } else { "cut" };
+            let reason = match why {
+                Cut::Idle => "upstream_idle",
+                Cut::Failed => "upstream_error",
+                Cut::Broken | Cut::Unfinished => "cut",
+            };
             self.follow.fail(reason, None, answer.as_ref());
         }
         self.guard.as_mut().and_then(|guard| guard.cut(why))

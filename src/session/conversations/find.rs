@@ -17,11 +17,11 @@ pub struct Found {
     /// How many of the request's nodes it covers; all: a retry or a regeneration.
     pub covered: usize,
     /// Whose it is.
-    pub owner: NodeOwner,
+    pub owner: Arc<NodeOwner>,
 }
 
 impl Found {
-    fn at(nodes: &[Node], index: usize, owner: NodeOwner) -> Self {
+    fn at(nodes: &[Node], index: usize, owner: Arc<NodeOwner>) -> Self {
         Self { node: nodes[index].digest, covered: index + 1, owner }
     }
 }
@@ -46,7 +46,7 @@ impl Conversations {
         if let Some(index) = in_memory
             && let Some(owner) = self.nodes.get(&nodes[index].digest)
         {
-            return Ok(Some(Found::at(nodes, index, (*owner).clone())));
+            return Ok(Some(Found::at(nodes, index, owner)));
         }
         if let Some(found) = self.find_by_halving(nodes).await? {
             return Ok(Some(found));
@@ -54,7 +54,7 @@ impl Conversations {
         // Only a delta's root can be known: the answer that it continues.
         let root = chain.root();
         let owner = match self.nodes.get(&root) {
-            Some(owner) => Some((*owner).clone()),
+            Some(owner) => Some(owner),
             None => self.stored_node(root).await?,
         };
         Ok(owner.map(|owner| Found { node: root, covered: 0, owner }))
@@ -86,10 +86,10 @@ impl Conversations {
         Ok(Some(Found::at(nodes, end, owner)))
     }
 
-    pub(super) async fn stored_node(&self, digest: Digest) -> Result<Option<NodeOwner>, StoreError> {
+    pub(super) async fn stored_node(&self, digest: Digest) -> Result<Option<Arc<NodeOwner>>, StoreError> {
         let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
-        let owner: NodeOwner = decode(&value)?;
-        self.nodes.insert(digest, Arc::new(owner.clone()));
+        let owner: Arc<NodeOwner> = decode(&value)?;
+        self.nodes.insert(digest, owner.clone());
         Ok(Some(owner))
     }
 }

@@ -10,6 +10,7 @@ use crate::session::conversation::{Change, Live, Successor};
 use crate::session::record::SessionKey;
 use crate::session::store::StoreError;
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// Where they stand in a session's range.
 const SPACE: &str = "s/";
@@ -51,10 +52,10 @@ impl Conversations {
     ///
     /// # Errors
     /// When the store can't be read.
-    pub async fn owner_of_answer(&self, id: &str) -> Result<Option<NodeOwner>, StoreError> {
+    pub async fn owner_of_answer(&self, id: &str) -> Result<Option<Arc<NodeOwner>>, StoreError> {
         let node = response_node(id);
         match self.nodes.get(&node) {
-            Some(owner) => Ok(Some((*owner).clone())),
+            Some(owner) => Ok(Some(owner)),
             None => self.stored_node(node).await,
         }
     }
@@ -116,7 +117,7 @@ mod tests {
             assert_eq!(successor(conversations, "s1", "resp_3").await, None);
             assert_eq!(successor(conversations, "s2", "resp_1").await, None, "another session's");
             let owner = conversations.owner_of_answer("resp_1").await.unwrap().expect("an owner");
-            assert_eq!((owner.session, &owner.conversation), (key("s1"), &live.id));
+            assert_eq!((&*owner.session, &owner.conversation), (&key("s1"), &live.id));
             assert_eq!(conversations.owner_of_answer("resp_3").await.unwrap(), None);
         }
     }

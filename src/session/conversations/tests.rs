@@ -114,7 +114,7 @@ async fn a_long_conversation_whose_oldest_nodes_went_is_found_behind_many_result
     history.push(reply("", &["look"]));
     history.extend((0..10).map(|n| result(&[&format!("call {n}")])));
     let found = Conversations::new(store).find(&chain(&history)).await.unwrap().expect("a history");
-    assert_eq!((found.covered, found.owner.conversation), (known, live.id.clone()));
+    assert_eq!((found.covered, &found.owner.conversation), (known, &live.id));
 }
 
 #[tokio::test]
@@ -144,7 +144,7 @@ async fn a_deleted_session_is_not_written_back_by_what_was_in_flight() {
     commit(&conversations, &live, &turns(1)).await.unwrap();
     conversations.forget(&key("s1")).await.unwrap();
     commit(&conversations, &live, &turns(2)).await.unwrap();
-    let owner = NodeOwner { session: key("s1"), conversation: live.id.clone() };
+    let owner = NodeOwner { session: key("s1").into(), conversation: live.id.clone() };
     for conversations in [&conversations, &Conversations::new(store.clone())] {
         assert!(conversations.find(&chain(&turns(2))).await.unwrap().is_none());
     }
@@ -160,7 +160,7 @@ async fn one_conversation_never_has_two_states() {
     let first = Conversations::new(store.clone());
     let live = open(&first);
     commit(&first, &live, &turns(1)).await.unwrap();
-    let owner = NodeOwner { session: key("s1"), conversation: live.id.clone() };
+    let owner = NodeOwner { session: key("s1").into(), conversation: live.id.clone() };
     let other = Conversations::new(store);
     let (one, two) = futures_util::future::join(other.get(&owner), other.get(&owner)).await;
     assert!(Arc::ptr_eq(&one.unwrap().unwrap(), &two.unwrap().unwrap()));

@@ -103,7 +103,7 @@ fn leg(answer: &str, told: &str) -> Leg {
 }
 
 fn joined(anchor: Anchor, answer: Option<Digest>, leg: Leg) -> Entry {
-    Entry { anchor, what: What::Joined { legs: vec![leg], answer } }
+    Entry { anchor, what: What::Joined { legs: [leg].into(), answer } }
 }
 
 fn at_prompt(words: &str) -> Anchor {
@@ -113,7 +113,7 @@ fn at_prompt(words: &str) -> Anchor {
 fn split(ledger: &Ledger, history: Vec<ItemFacts>, keep: Keep) -> (Vec<(usize, Vec<Leg>)>, usize) {
     let view = view(history);
     let replay = ledger.replay(&view, &Anchors::of(&view, digest("root")), None, keep);
-    (replay.splits, replay.lost)
+    (replay.splits.into_iter().map(|(item, legs)| (item, legs.to_vec())).collect(), replay.lost)
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn legs_read_back_as_they_were_stored() {
     let told = Leg { reply: LegReply::Results(results), ..leg(r#"{"role":"assistant","content":"\u00e9"}"#, "") };
     let entry = Entry {
         anchor: at_prompt("a"),
-        what: What::Joined { legs: vec![leg("1.0", "go on"), told], answer: Some(digest("whole")) },
+        what: What::Joined { legs: [leg("1.0", "go on"), told].into(), answer: Some(digest("whole")) },
     };
     let stored = serde_json::to_vec(&entry).unwrap();
     assert_eq!(serde_json::from_slice::<Entry>(&stored).unwrap(), entry);

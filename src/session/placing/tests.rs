@@ -3,9 +3,10 @@ use super::super::testing::{digest, prompt, reply, result, signed, view};
 use super::*;
 use crate::context::{Delta, ItemFacts, Leg, LegReply};
 use crate::session::ledger::Ledger;
+use std::sync::Arc;
 
-fn slot(name: &str, text: &str) -> SlotText {
-    SlotText { slot: name.into(), text: text.into(), by: "hook".into() }
+fn slot<'a>(name: &'a str, text: &'a str) -> SlotText<'a> {
+    SlotText { slot: name, text, by: "hook" }
 }
 
 fn state(layout: ConversationLayout) -> State {
@@ -16,7 +17,7 @@ fn state(layout: ConversationLayout) -> State {
 /// A conversation as the phases of a request drive it.
 struct Talk {
     state: State,
-    slots: Vec<SlotText>,
+    slots: Vec<SlotText<'static>>,
     retain: Retain,
     locked: bool,
     budget: usize,
@@ -198,10 +199,11 @@ fn layout_system_holds_the_slots_and_the_running_turns_text() {
 }
 
 /// A conversation whose first answer was made of two legs, and that history.
-fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Vec<Leg>) {
+fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Arc<[Leg]>) {
     let mut talk = Talk::new(layout);
     talk.prompt(&[prompt("one")], "e1");
-    let legs = vec![Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }];
+    let legs: Arc<[Leg]> =
+        [Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }].into();
     let whole = reply("whole", &[]);
     let anchor = Anchor::Prompt { digest: digest("one"), nth: 0 };
     talk.state.ledger.push(Entry { anchor, what: What::Joined { legs: legs.clone(), answer: whole.link } });

@@ -107,7 +107,7 @@ impl Records {
 
     /// What memory knows.
     async fn remembered(&self, key: &SessionKey) -> Option<Arc<SessionRecord>> {
-        let entry = self.cache.get(key).await?;
+        let entry = self.cache.get(key)?;
         let record = entry.current()?;
         let last_active = entry.last_active().max(record.last_active);
         Some(Arc::new(SessionRecord { last_active, ..(*record).clone() }))

@@ -105,7 +105,7 @@ async fn nothing_is_written_when_nothing_changed() {
     let before = store.writes.load(Ordering::SeqCst);
     records.open(&key, opening(2)).await.unwrap();
     records.update(&key, |_| false).await.unwrap();
-    records.touch(&key, at(9)).await;
+    records.touch(&key, at(9));
     assert_eq!(store.writes.load(Ordering::SeqCst), before);
 }
 
@@ -162,8 +162,8 @@ async fn a_newer_record_is_named_and_left_alone() {
 async fn the_last_request_survives_after_a_flush() {
     let (store, records) = flaky();
     records.open(&key("s"), opening(1)).await.unwrap();
-    records.touch(&key("s"), at(500)).await;
-    records.touch(&key("s"), at(400)).await;
+    records.touch(&key("s"), at(500));
+    records.touch(&key("s"), at(400));
     records.flush().await;
     assert_eq!(Records::new(store).get(&key("s")).await.unwrap().unwrap().last_active, at(500));
 }
@@ -172,7 +172,7 @@ async fn the_last_request_survives_after_a_flush() {
 async fn the_last_request_is_known_before_it_is_written() {
     let (_, records) = flaky();
     records.open(&key("s"), opening(1)).await.unwrap();
-    records.touch(&key("s"), at(500)).await;
+    records.touch(&key("s"), at(500));
     assert_eq!(records.latest(&key("s")).await.unwrap().unwrap().last_active, at(500));
     assert_eq!(records.list(None, 9).await.unwrap().items[0].last_active, at(500));
     assert_eq!(records.latest(&key("gone")).await, Ok(None));
@@ -186,7 +186,7 @@ async fn idle_sessions_end_and_ended_ones_expire() {
     for id in ["idle", "busy", "ended", "expired"] {
         records.open(&key(id), opening(0)).await.unwrap();
     }
-    records.touch(&key("busy"), at(1950)).await;
+    records.touch(&key("busy"), at(1950));
     let end = |second| move |r: &mut SessionRecord| r.ended_at.replace(at(second)).is_none();
     records.update(&key("ended"), end(1500)).await.unwrap();
     records.update(&key("expired"), end(1000)).await.unwrap();

@@ -1,5 +1,5 @@
 //! Anthropic Messages.
-use super::{Part, Role, Seen, Wire, joined, say, string, texts};
+use super::{Part, Role, Seen, Wire, joined, kept, say, string, texts};
 use crate::line::{Answer, Line, Said, Style};
 use serde_json::{Value, json};
 
@@ -24,6 +24,7 @@ fn message(said: &Said, style: Style, marked: bool) -> Value {
                 |id: &String| json!({"type": "tool_result", "tool_use_id": id, "content": format!("out of {id}")});
             json!({"role": "user", "content": ids.iter().map(result).collect::<Vec<_>>()})
         }
+        Said::Copy(copy) => copy[0].clone(),
         Said::Answer(answer) => {
             let calls =
                 answer.calls.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
@@ -96,6 +97,17 @@ impl Wire for Anthropic {
         content.as_array_mut().unwrap().push(json!({"type": "text", "text": ""}));
         json!({"id": format!("msg_{}", answer.number), "type": "message", "role": "assistant", "content": content,
             "stop_reason": stop, "usage": {"input_tokens": 1, "output_tokens": 1}})
+    }
+
+    fn copy(&self, got: &Value, style: Style) -> Vec<Value> {
+        let is_text = |block: &Value| block["type"] == "text";
+        let content = kept(got["content"].as_array().unwrap(), style, is_text, |block| block["type"] == "tool_use");
+        let content = match &content[..] {
+            [] => return vec![],
+            [one] if !style.blocks && is_text(one) => one["text"].clone(),
+            _ => json!(content),
+        };
+        vec![json!({"role": "assistant", "content": content})]
     }
 
     fn normal(&self, body: &Value) -> Vec<Seen> {

@@ -24,6 +24,7 @@ fn messages(said: &Said, style: Style) -> Vec<Value> {
             let result = |id: &String| json!({"role": "tool", "tool_call_id": id, "content": format!("out of {id}")});
             ids.iter().map(result).collect()
         }
+        Said::Copy(copy) => copy.clone(),
         Said::Answer(answer) => vec![assistant(answer)],
     }
 }
@@ -66,6 +67,20 @@ impl Wire for Chat {
         let finish = if answer.calls.is_empty() { "stop" } else { "tool_calls" };
         json!({"id": format!("chatcmpl-{}", answer.number), "object": "chat.completion",
             "choices": [{"index": 0, "message": assistant(answer), "finish_reason": finish}]})
+    }
+
+    fn copy(&self, got: &Value, style: Style) -> Vec<Value> {
+        let mut message = got["choices"][0]["message"].clone();
+        if let Some(text) = message["content"].as_str() {
+            let text = if style.merged { text.trim() } else { text };
+            message["content"] = match (text.is_empty(), style.blocks) {
+                (true, _) => Value::Null,
+                (false, true) => json!([{"type": "text", "text": text}]),
+                (false, false) => json!(text),
+            };
+        }
+        let says_something = !message["content"].is_null() || message["tool_calls"].is_array();
+        says_something.then_some(message).into_iter().collect()
     }
 
     fn normal(&self, body: &Value) -> Vec<Seen> {

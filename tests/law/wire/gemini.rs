@@ -1,5 +1,5 @@
 //! Gemini generateContent. Calls have no ids, as the public API has them.
-use super::{Part, Role, Seen, Wire, joined, say, string};
+use super::{Part, Role, Seen, Wire, joined, kept, say, string};
 use crate::line::{Answer, Line, Said, Style};
 use serde_json::{Value, json};
 
@@ -27,6 +27,7 @@ fn content(said: &Said, style: Style) -> Value {
             let result = |id: &String| json!({"functionResponse": {"name": "look", "response": {"output": format!("out of {id}")}}});
             json!({"role": "user", "parts": ids.iter().map(result).collect::<Vec<_>>()})
         }
+        Said::Copy(copy) => copy[0].clone(),
         Said::Answer(answer) => model(answer, style.merged),
     }
 }
@@ -76,6 +77,14 @@ impl Wire for Gemini {
         content["parts"].as_array_mut().unwrap().push(json!({"text": ""}));
         json!({"candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
             "responseId": format!("resp-{}", answer.number)})
+    }
+
+    fn copy(&self, got: &Value, style: Style) -> Vec<Value> {
+        let is_text = |part: &Value| part["text"].is_string() && part["thoughtSignature"].is_null();
+        let style = Style { calls_last: false, ..style };
+        let parts = kept(got["candidates"][0]["content"]["parts"].as_array().unwrap(), style, is_text, |_| false);
+        let content = json!({"role": "model", "parts": parts});
+        if parts.is_empty() { vec![] } else { vec![content] }
     }
 
     fn normal(&self, body: &Value) -> Vec<Seen> {

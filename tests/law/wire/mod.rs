@@ -21,6 +21,8 @@ pub trait Wire {
     fn body(&self, line: &Line, style: Style) -> Value;
     /// The provider's answer.
     fn answer(&self, answer: &Answer) -> Value;
+    /// An answer that the client got, as it keeps it: in the elements of its history, none when there is nothing in it.
+    fn copy(&self, got: &Value, style: Style) -> Vec<Value>;
     /// What a model sees of a body: instructions first, then one element per message, neighbouring ones of the model joined.
     fn normal(&self, body: &Value) -> Vec<Seen>;
     /// What a provider refuses beside what [`legal`] knows.
@@ -167,4 +169,33 @@ pub fn texts(content: &Value) -> Vec<String> {
 /// A string member.
 pub fn string(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// What clients do with the texts of a list that they keep: empty ones go, those behind calls go ahead of them, and
+/// neighbours become one, trimmed. `is_text`: a plain text, with nothing bound to it.
+pub fn kept(
+    blocks: &[Value],
+    style: Style,
+    is_text: impl Fn(&Value) -> bool,
+    is_call: impl Fn(&Value) -> bool,
+) -> Vec<Value> {
+    let said = |block: &&Value| !(is_text(block) && block["text"].as_str().unwrap().trim().is_empty());
+    let mut blocks: Vec<Value> = blocks.iter().filter(said).cloned().collect();
+    if style.calls_last {
+        blocks.sort_by_key(&is_call);
+    }
+    if !style.merged {
+        return blocks;
+    }
+    let mut out: Vec<Value> = vec![];
+    for block in blocks {
+        match out.last_mut().filter(|last| is_text(last) && is_text(&block)) {
+            Some(last) => last["text"] = Value::String(string(&last["text"]) + block["text"].as_str().unwrap()),
+            None => out.push(block),
+        }
+    }
+    for block in out.iter_mut().filter(|block| is_text(block)) {
+        block["text"] = Value::String(string(&block["text"]).trim().to_owned());
+    }
+    out
 }

@@ -1,5 +1,5 @@
 //! OpenAI Responses.
-use super::{Part, Role, Seen, Wire, joined, say, string, texts};
+use super::{Part, Role, Seen, Wire, joined, kept, say, string, texts};
 use crate::line::{Answer, Line, Said, Style};
 use serde_json::{Value, json};
 
@@ -33,6 +33,7 @@ fn items(said: &Said, style: Style) -> Vec<Value> {
                 |id: &String| json!({"type": "function_call_output", "call_id": id, "output": format!("out of {id}")});
             ids.iter().map(result).collect()
         }
+        Said::Copy(copy) => copy.clone(),
         Said::Answer(answer) => output(answer, style.ids),
     }
 }
@@ -79,6 +80,21 @@ impl Wire for Responses {
     fn answer(&self, answer: &Answer) -> Value {
         json!({"id": format!("resp_{}", answer.number), "object": "response", "status": "completed",
             "output": output(answer, true), "usage": {"input_tokens": 1, "output_tokens": 1}})
+    }
+
+    fn copy(&self, got: &Value, style: Style) -> Vec<Value> {
+        let mut items = got["output"].as_array().unwrap().clone();
+        for item in &mut items {
+            if item["type"] == "message" {
+                let content = kept(item["content"].as_array().unwrap(), style, |_| true, |_| false);
+                item["content"] = json!(content);
+            }
+            if !style.ids {
+                item.as_object_mut().unwrap().remove("id");
+            }
+        }
+        items.retain(|item| item["type"] != "message" || item["content"] != json!([]));
+        items
     }
 
     fn normal(&self, body: &Value) -> Vec<Seen> {

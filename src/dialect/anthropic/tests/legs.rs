@@ -112,7 +112,7 @@ fn a_copy_in_several_messages_is_one_answer() {
 fn other_places_on_the_same_request_are_kept() {
     let copy = r#"{"role":"assistant","content":"One. Two."}"#;
     let whole = body(&[PROMPT, copy, PROMPT, copy, PROMPT, copy, PROMPT]);
-    let split = |item| Place::Split { item, legs: vec![told(&[ONE], "More.")] };
+    let split = |item| Place::Split { item, legs: [told(&[ONE], "More.")].into() };
     let places =
         [split(1), Place::Omit { items: 2..4 }, split(5), tail(6, "E"), Place::SystemEnd { texts: vec!["S".into()] }];
     let taken = lower(PATH, &whole, &places).unwrap();

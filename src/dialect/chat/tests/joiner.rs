@@ -195,6 +195,16 @@ fn citations_of_later_legs_are_left_out() {
 }
 
 #[test]
+fn a_text_is_kept_beside_calls_without_content() {
+    let first = r#"{"choices":[{"message":{"content":"One."}}]}"#;
+    for (rest, joined) in [("", ""), (r#""tool_calls":[]"#, r#","tool_calls":[]"#)] {
+        let second = format!(r#"{{"choices":[{{"message":{{{rest}}}}}]}}"#);
+        let expected = format!(r#"{{"choices":[{{"message":{{"content":"One."{joined}}}}}]}}"#);
+        assert_eq!(CHAT.join_bodies(&[first, &second]).0, expected);
+    }
+}
+
+#[test]
 fn a_leg_that_comes_to_nothing_leaves_the_end_of_the_one_before() {
     let first = answer("a", &text_chunk("a", "One."), r#""stop""#);
     let start = chunk("b", r#"{"role":"assistant","content":""}"#, "null") + ": ping\n\n";
@@ -227,8 +237,6 @@ fn a_later_leg_must_keep_the_order() {
         (call(1, "c"), "an index that was left out"),
         (call(0, ""), "a call that was not begun"),
         (stop() + &text_chunk("b", "x"), "text behind the end"),
-        (stop() + &stop(), "two ends"),
-        (stop() + "data: [DONE]\n\ndata: [DONE]\n\n", "two markers"),
         (chunk("b", "{}", "null").replace("\"index\":0", "\"index\":1"), "another choice"),
         (chunk("b", r#"{"content":[{"type":"text","text":"x"}]}"#, "null"), "content that is no string"),
         ("data: {\"error\":{\"message\":\"x\"}}\n\n".to_owned(), "an error"),
@@ -236,7 +244,11 @@ fn a_later_leg_must_keep_the_order() {
     for (later, what) in cases {
         assert!(CHAT.break_with(&first, &later).is_some(), "{what}");
     }
-    assert_eq!(CHAT.break_with(&first, &(call(0, "c") + &call(1, "d") + &call(0, ""))), None);
+    for harmless in
+        [call(0, "c") + &call(1, "d") + &call(0, ""), stop() + &stop(), stop() + "data: [DONE]\n\ndata: [DONE]\n\n"]
+    {
+        assert_eq!(CHAT.break_with(&first, &harmless), None, "{harmless}");
+    }
 }
 
 #[test]

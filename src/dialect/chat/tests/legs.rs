@@ -17,7 +17,7 @@ fn history(messages: &[&str]) -> String {
 }
 
 fn split(item: usize, legs: &[Leg]) -> Place {
-    Place::Split { item, legs: legs.to_vec() }
+    Place::Split { item, legs: legs.into() }
 }
 
 #[test]

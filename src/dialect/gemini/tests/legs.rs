@@ -128,7 +128,7 @@ fn other_places_on_the_same_request_are_kept() {
     let copy = r#"{"role":"model","parts":[{"text":"One.\n\nTwo."}]}"#;
     let rest = r#"{"role":"model","parts":[{"text":"Two."}]}"#;
     let whole = body(&[PROMPT, copy, PROMPT, copy, PROMPT, copy, PROMPT]);
-    let split = |item| Place::Split { item, legs: vec![told(&[ONE], "More.")] };
+    let split = |item| Place::Split { item, legs: [told(&[ONE], "More.")].into() };
     let places =
         [split(1), Place::Omit { items: 2..4 }, split(5), tail(6, "E"), Place::SystemEnd { texts: vec!["S".into()] }];
     let last = r#"{"role":"user","parts":[{"text":"Go."},{"text":"E"}]}"#;

@@ -117,12 +117,29 @@ fn facts_of_a_model_content() {
     );
     let facts = &view.items[0].facts;
     assert!(facts.signed);
-    assert_eq!(facts.calls, ["fc-1", r#"cat:{"a":2,"b":1}"#]);
+    assert_eq!(facts.calls, ["ls:{}", r#"cat:{"a":2,"b":1}"#]);
     let plain = contents(
-        r#"[{"role":"model","parts":[{"text":"ok"},{"functionCall":{"id":"fc-1","name":"ls"}},{"functionCall":{"name":"cat","args":{"a":2,"b":1}}}]}]"#,
+        r#"[{"role":"model","parts":[{"text":"ok"},{"functionCall":{"name":"ls"}},{"functionCall":{"id":"cat_1796063343783_0","name":"cat","args":{"a":2,"b":1}}}]}]"#,
     );
     assert_eq!(plain.items[0].facts.link, facts.link);
     assert!(!plain.items[0].facts.signed);
+}
+
+/// Gemini CLI sends one, two, three of them, from resume to resume: the history stays the same.
+#[test]
+fn a_repeated_response_is_one_result() {
+    let facts = |responses: &[&str]| {
+        let response =
+            |text| format!(r#"{{"functionResponse":{{"id":"fc-1","name":"ls","response":{{"output":"{text}"}}}}}}"#);
+        let parts: Vec<_> = responses.iter().map(response).collect();
+        contents(&format!(r#"[{{"role":"user","parts":[{}]}}]"#, parts.join(","))).items[0].facts.clone()
+    };
+    let once = facts(&["a"]);
+    assert_eq!(once.results, ["fc-1"]);
+    for copies in [&["a", "a"][..], &["a", "a", "a"]] {
+        assert_eq!((facts(copies).link, &facts(copies).results), (once.link, &once.results));
+    }
+    assert_ne!(facts(&["a", "b"]).link, once.link, "another result of the same call");
 }
 
 #[test]

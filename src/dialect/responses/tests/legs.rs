@@ -13,7 +13,7 @@ fn told(text: &str) -> String {
 }
 
 fn split(item: usize, legs: &[Leg]) -> Place {
-    Place::Split { item, legs: legs.to_vec() }
+    Place::Split { item, legs: legs.into() }
 }
 
 #[test]

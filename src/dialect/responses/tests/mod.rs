@@ -2,6 +2,7 @@ mod answer;
 mod joiner;
 mod legs;
 mod lower;
+mod servers;
 mod view;
 
 use super::Responses;
