@@ -9,6 +9,7 @@ mod members;
 mod native;
 pub(super) mod params;
 mod redact;
+mod removal;
 mod select;
 mod sieve;
 
@@ -17,6 +18,7 @@ pub(super) use format::Format;
 pub(super) use members::Changes;
 pub(super) use native::native;
 pub(super) use redact::Redactor;
+pub(super) use removal::Removal;
 pub(super) use select::selected;
 pub(super) use sieve::Sieve;
 
