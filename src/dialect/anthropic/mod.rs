@@ -2,6 +2,7 @@
 //! prefix.
 mod block;
 mod body;
+mod edit;
 mod event;
 mod events;
 mod facts;
@@ -51,12 +52,12 @@ impl Dialect for Anthropic {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
-        todo!()
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+        edit::edit(doc, view, edit)
     }
 
-    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
-        todo!()
+    fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
+        edit::roster(doc, view)
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

@@ -54,7 +54,8 @@ fn messages<'a>(doc: &'a Doc, item: &crate::context::Item) -> Vec<&'a str> {
     doc.get("messages").map_or_else(Vec::new, |messages| history::texts(doc, &messages.elements, item))
 }
 
-fn message(messages: &[&str], role: Role) -> NeutralMessage {
+/// One message.
+pub(super) fn message(messages: &[&str], role: Role) -> NeutralMessage {
     let mut out = NeutralMessage { role: role_name(role), ..NeutralMessage::default() };
     let mut texts = vec![];
     for message in messages {

@@ -1,6 +1,7 @@
 //! Gemini `generateContent` and its neighbours, as Google AI Studio and Vertex serve them.
 mod body;
 mod chunk;
+mod edit;
 mod facts;
 mod framing;
 mod heard;
@@ -68,12 +69,12 @@ impl Dialect for Gemini {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
-        todo!()
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+        edit::edit(doc, view, edit)
     }
 
-    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
-        todo!()
+    fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
+        edit::roster(doc, view)
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

@@ -57,7 +57,8 @@ fn each_part<'a>(doc: &'a Doc, item: &Item, mut each: impl FnMut(PartKind<'a>)) 
     }
 }
 
-fn message(doc: &Doc, item: &Item) -> NeutralMessage {
+/// One content.
+pub(super) fn message(doc: &Doc, item: &Item) -> NeutralMessage {
     let role = match item.role() {
         Role::System | Role::Other => "system",
         Role::User => "user",
