@@ -9,16 +9,19 @@ pub mod array_stream;
 pub mod doc;
 mod nesting;
 pub(crate) mod partial;
+pub mod patch;
 pub mod raw;
 mod scan;
 pub mod splice;
 mod string;
+mod strings;
 mod unescape;
 
 pub use array_stream::ArrayFramer;
 pub use doc::{Doc, Member};
 pub use scan::MAX_DEPTH;
 pub use splice::{Rope, Splice, SpliceError};
+pub use strings::string_values;
 
 /// A half-open byte range `start..end` of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

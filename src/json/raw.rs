@@ -97,7 +97,7 @@ pub fn pointer(raw: &str, pointer: &str) -> Option<Span> {
 }
 
 /// An array index as RFC 6901, section 4 writes it: decimal digits without leading zeros.
-fn array_index(token: &str) -> Option<usize> {
+pub(super) fn array_index(token: &str) -> Option<usize> {
     let is_canonical = token == "0" || token.starts_with(|digit: char| matches!(digit, '1'..='9'));
     if is_canonical { token.parse().ok() } else { None }
 }
