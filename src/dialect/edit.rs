@@ -1,6 +1,24 @@
-//! Edits of a request that hooks ask for, as every dialect answers them.
+//! Edits of a request that hooks ask for, as every dialect answers them; below it is what their lowering shares: objects with
+//! their places, changes of members, parameters, and which tools, messages and texts an edit means.
 use super::LowerError;
 use crate::json::{ScanError, SpliceError};
+
+mod fields;
+mod format;
+mod members;
+mod native;
+pub(super) mod params;
+mod redact;
+mod select;
+mod sieve;
+
+pub(super) use fields::{Fields, Keys};
+pub(super) use format::Format;
+pub(super) use members::Changes;
+pub(super) use native::native;
+pub(super) use redact::Redactor;
+pub(super) use select::selected;
+pub(super) use sieve::Sieve;
 
 /// Why an edit can't be made. Nothing of it is made then, and the request goes on without it: an edit that fails never
 /// deletes.
@@ -11,6 +29,12 @@ pub enum EditError {
     Missing {
         /// What is not there.
         what: String,
+    },
+    /// The request has a tool of that name.
+    #[error("there is a tool {name:?} already")]
+    Exists {
+        /// Its name.
+        name: String,
     },
     /// A signed or encrypted block would be changed.
     #[error("message {index} is signed: what it holds is bound to what stands before it")]
@@ -33,6 +57,12 @@ pub enum EditError {
         step: usize,
         /// Why.
         why: String,
+    },
+    /// It would make the body longer than an edit may.
+    #[error("more than {max} bytes would be added")]
+    TooLong {
+        /// How many may be.
+        max: usize,
     },
     /// There is no place for it.
     #[error(transparent)]
