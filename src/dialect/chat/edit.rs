@@ -2,29 +2,78 @@
 use super::view;
 use crate::context::RequestView;
 use crate::context::edit::ParamName;
-use crate::dialect::blocks;
+use crate::dialect::edit::params::{ParamPlaces, Path, number};
+use crate::dialect::edit::{Changes, Format};
 use crate::dialect::object::Object;
-use crate::dialect::openai::edit::{Body, Carrier, Form, Param, Style, Taken};
+use crate::dialect::openai::edit::{Body, Carrier, Form, Style, Taken};
+use crate::dialect::openai::{edit as openai, set};
+use crate::dialect::{EditError, blocks};
 use crate::json::{Doc, Span, Splice, raw};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 const FORM: Form = Form {
     name: "chat",
     style: Style::Nested,
-    params: &[
-        Param { name: ParamName::MaxTokens, keys: &["max_completion_tokens", "max_tokens"], inner: None },
-        Param { name: ParamName::Temperature, keys: &["temperature"], inner: None },
-        Param { name: ParamName::TopP, keys: &["top_p"], inner: None },
-        Param { name: ParamName::Stop, keys: &["stop"], inner: None },
-        Param { name: ParamName::ReasoningEffort, keys: &["reasoning_effort"], inner: None },
-        Param { name: ParamName::ResponseFormat, keys: &["response_format"], inner: None },
-    ],
     options: &[("web_search_options", &["web_search", "web_search_options"])],
     part: "text",
     answer_part: "text",
     take_calls,
     answer: None,
 };
+
+/// Where this body has its parameters.
+pub(super) struct Params<'d>(pub(super) &'d Doc);
+
+impl ParamPlaces for Params<'_> {
+    fn path(&self, name: ParamName) -> Result<Path, EditError> {
+        Ok(match name {
+            ParamName::MaxTokens => self.limit(),
+            ParamName::Temperature => &["temperature"],
+            ParamName::TopP => &["top_p"],
+            ParamName::Stop => &["stop"],
+            ParamName::ReasoningEffort => &["reasoning_effort"],
+            ParamName::ResponseFormat => FORMAT,
+        })
+    }
+
+    fn rivals(&self, name: ParamName) -> &'static [Path] {
+        match name {
+            ParamName::MaxTokens if self.limit() == NEW_LIMIT => &[OLD_LIMIT],
+            ParamName::MaxTokens => &[NEW_LIMIT],
+            _ => &[],
+        }
+    }
+
+    fn format(&self, format: &Format, changes: &mut Changes<'_>) -> Result<(), EditError> {
+        let value = match format {
+            Format::Text => json!({"type": "text"}),
+            Format::JsonObject => json!({"type": "json_object"}),
+            Format::Schema { name, schema, strict } => {
+                json!({"type": "json_schema", "json_schema": openai::schema(name, schema, *strict)})
+            }
+        };
+        changes.set(FORMAT, value);
+        Ok(())
+    }
+}
+
+const FORMAT: Path = &["response_format"];
+const NEW_LIMIT: Path = &["max_completion_tokens"];
+/// Deprecated, but the only one that many compatible servers know.
+const OLD_LIMIT: Path = &["max_tokens"];
+
+impl Params<'_> {
+    /// The limit that the client has; of two the higher one, since servers differ in which of them holds.
+    fn limit(&self) -> Path {
+        let limit = |key| set(self.0, key).map(|member| number(self.0.text(member.value)).unwrap_or(f64::INFINITY));
+        match (limit("max_completion_tokens"), limit("max_tokens")) {
+            (None, Some(_)) => OLD_LIMIT,
+            (Some(new), Some(old)) if old > new => OLD_LIMIT,
+            _ => NEW_LIMIT,
+        }
+    }
+}
 
 /// The body as edits see it. Without messages there is none; the view has refused such a body.
 pub(super) fn body<'d>(doc: &'d Doc, view: &'d RequestView) -> Body<'d> {

@@ -51,7 +51,7 @@ impl Dialect for Chat {
     }
 
     fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
-        openai::edit::edit(self, &edit::body(doc, view), edit)
+        openai::edit::edit(self, &edit::body(doc, view), &edit::Params(doc), edit)
     }
 
     fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {

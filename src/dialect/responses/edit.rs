@@ -3,21 +3,16 @@ use super::view::{self, Input, Instructions};
 use crate::context::edit::ParamName;
 use crate::context::{Delta, RequestView};
 use crate::dialect::EditError;
-use crate::dialect::openai::edit::{Body, Carrier, Form, Holder, Param, Style, Taken};
-use crate::dialect::openai::set;
+use crate::dialect::edit::params::{ParamPlaces, Path};
+use crate::dialect::edit::{Changes, Format};
+use crate::dialect::openai::edit::{Body, Carrier, Form, Holder, Style, Taken};
+use crate::dialect::openai::{edit as openai, set};
 use crate::json::{Doc, Kind, Span, raw};
+use serde_json::{Value, json};
 
 const FORM: Form = Form {
     name: "responses",
     style: Style::Flat,
-    params: &[
-        Param { name: ParamName::MaxTokens, keys: &["max_output_tokens"], inner: None },
-        Param { name: ParamName::Temperature, keys: &["temperature"], inner: None },
-        Param { name: ParamName::TopP, keys: &["top_p"], inner: None },
-        Param { name: ParamName::Stop, keys: &[], inner: None },
-        Param { name: ParamName::ReasoningEffort, keys: &["reasoning"], inner: Some("effort") },
-        Param { name: ParamName::ResponseFormat, keys: &["text"], inner: Some("format") },
-    ],
     options: &[],
     part: "input_text",
     answer_part: "output_text",
@@ -25,6 +20,37 @@ const FORM: Form = Form {
     take_calls: |_, _, _, _| Taken::All,
     answer: Some(answer),
 };
+
+/// Where a body has its parameters.
+pub(super) struct Params;
+
+impl ParamPlaces for Params {
+    fn path(&self, name: ParamName) -> Result<Path, EditError> {
+        Ok(match name {
+            ParamName::MaxTokens => &["max_output_tokens"],
+            ParamName::Temperature => &["temperature"],
+            ParamName::TopP => &["top_p"],
+            ParamName::Stop => return Err(EditError::Unknown { dialect: FORM.name, what: "stop" }),
+            ParamName::ReasoningEffort => &["reasoning", "effort"],
+            ParamName::ResponseFormat => FORMAT,
+        })
+    }
+
+    fn format(&self, format: &Format, changes: &mut Changes<'_>) -> Result<(), EditError> {
+        let value = match format {
+            Format::Text => json!({"type": "text"}),
+            Format::JsonObject => json!({"type": "json_object"}),
+            Format::Schema { name, schema, strict } => {
+                let kind = ("type".to_owned(), Value::from("json_schema"));
+                Value::Object([kind].into_iter().chain(openai::schema(name, schema, *strict)).collect())
+            }
+        };
+        changes.set(FORMAT, value);
+        Ok(())
+    }
+}
+
+const FORMAT: Path = &["text", "format"];
 
 fn answer(text: &str) -> String {
     let part = format!(r#"{{"type":"output_text","text":{}}}"#, raw::quote(text));

@@ -67,7 +67,7 @@ impl Dialect for Responses {
     }
 
     fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
-        openai::edit::edit(self, &edit::body(doc, view)?, edit)
+        openai::edit::edit(self, &edit::body(doc, view)?, &edit::Params, edit)
     }
 
     fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {

@@ -1,9 +1,9 @@
 //! Which tool the model is told to call, in all forms that the APIs have.
 use super::definition::{Definition, choose};
-use super::members::Members;
-use super::sieve::Sieve;
+use super::judge::Judge;
 use super::{Body, Style};
 use crate::context::edit::ToolChoice;
+use crate::dialect::edit::{Changes, Fields, Keys};
 use crate::dialect::object::Object;
 use crate::dialect::openai::set as member;
 use crate::dialect::{EditError, blocks};
@@ -19,25 +19,25 @@ const OF_TOOLS: [&str; 3] = ["tool_choice", "function_call", "parallel_tool_call
 const ALLOWED: &str = "allowed_tools";
 
 /// Takes out what is refused without tools.
-pub(super) fn remove(members: &mut Members) {
-    OF_TOOLS.iter().for_each(|key| members.remove(key));
+pub(super) fn remove(changes: &mut Changes<'_>) {
+    OF_TOOLS.iter().for_each(|key| changes.remove(&[key]));
 }
 
 /// Takes tools that are gone out of the choice. What can't be read may name any.
-pub(super) fn repair(body: &Body<'_>, sieve: &Sieve<'_>, members: &mut Members, splice: &mut Splice) {
+pub(super) fn repair(body: &Body<'_>, judge: &Judge<'_>, changes: &mut Changes<'_>, splice: &mut Splice) {
     for key in CHOICES {
         let Some(choice) = member(body.doc, key).filter(|member| member.kind == Kind::Object) else { continue };
         let raw = body.doc.text(choice.value);
-        let is_gone = |raw: &str| Definition::read(raw, None).map_or(true, |named| sieve.forbids(&named));
+        let is_gone = |raw: &str| Definition::read(raw, None).map_or(true, |named| judge.forbids(&named));
         if is_gone(raw) {
-            members.set(key, AUTO);
+            changes.set(&[key], AUTO);
             continue;
         }
         let Some(list) = allowed(raw) else { continue };
         let gone: Vec<bool> =
             list.iter().map(|entry| is_gone(raw.get(entry.start..entry.end).unwrap_or_default())).collect();
         if gone.iter().all(|gone| *gone) && !gone.is_empty() {
-            members.set(key, NONE);
+            changes.set(&[key], NONE);
         } else {
             let spans: Vec<Span> = list.iter().map(|entry| entry.offset(choice.value.start)).collect();
             blocks::remove(splice, &spans, |index| gone.get(index).copied().unwrap_or_default());
@@ -61,7 +61,7 @@ fn allowed(raw: &str) -> Option<Vec<Span>> {
 }
 
 /// A tool that another one stands for: choices of it are choices of that one.
-pub(super) fn rename(body: &Body<'_>, from: &str, to: &str, members: &mut Members, splice: &mut Splice) {
+pub(super) fn rename(body: &Body<'_>, from: &str, to: &str, changes: &mut Changes<'_>, splice: &mut Splice) {
     for key in CHOICES {
         let Some(choice) = member(body.doc, key).filter(|member| member.kind == Kind::Object) else { continue };
         let raw = body.doc.text(choice.value);
@@ -69,7 +69,7 @@ pub(super) fn rename(body: &Body<'_>, from: &str, to: &str, members: &mut Member
         let renamed = choose("function", to, style);
         let is_named = |raw: &str| Definition::read(raw, None).is_ok_and(|named| named.is_named(from));
         if is_named(raw) {
-            members.set(key, renamed);
+            changes.set(&[key], renamed);
             continue;
         }
         for entry in allowed(raw).unwrap_or_default() {
@@ -104,8 +104,8 @@ pub(super) fn set(body: &Body<'_>, choice: &ToolChoice) -> Result<Splice, EditEr
             choose(&found.definition.kind, name, found.style)
         }
     };
-    let (mut members, mut splice) = (Members::default(), Splice::new());
-    members.set(if is_old { CHOICES[1] } else { CHOICES[0] }, value);
-    members.write(&mut splice, body.doc);
+    let (mut changes, mut splice) = (Changes::default(), Splice::new());
+    changes.set(&[if is_old { "function_call" } else { "tool_choice" }], value);
+    changes.apply(&Fields::body(body.doc, Keys::Exact)?, &mut splice)?;
     Ok(splice)
 }

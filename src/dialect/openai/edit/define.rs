@@ -1,9 +1,9 @@
 //! `tools.describe`, `tools.replace` and `tools.add`.
 use super::definition::{Definition, define};
-use super::members::{Members, set_in};
 use super::{Body, Holder, Style, choice};
 use crate::context::edit::Tool;
 use crate::dialect::EditError;
+use crate::dialect::edit::{Changes, Fields, Keys};
 use crate::json::{Span, Splice, raw};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ impl<'d> Body<'d> {
 
     fn must_be_new(&self, name: &str) -> Result<(), EditError> {
         match self.named(name) {
-            Ok(_) => Err(EditError::Missing { what: format!("place for a second tool {name}") }),
+            Ok(_) => Err(EditError::Exists { name: name.to_owned() }),
             Err(_) => Ok(()),
         }
     }
@@ -62,8 +62,9 @@ pub(super) fn describe(body: &Body<'_>, name: &str, text: &str) -> Result<Splice
             let what = "description of a tool of its own";
             return Err(EditError::Unknown { dialect: body.form.name, what });
         }
-        let details = definition.details.offset(span.start);
-        set_in(&mut splice, body.doc.text(details), details.start, "description", &raw::quote(text))?;
+        let mut changes = Changes::default();
+        changes.set(&["description"], raw::quote(text));
+        changes.apply(&Fields::at(body.doc, definition.details.offset(span.start), Keys::Exact)?, &mut splice)?;
     }
     Ok(splice)
 }
@@ -73,16 +74,16 @@ pub(super) fn replace(body: &Body<'_>, name: &str, tool: &Tool) -> Result<Splice
     if tool.name != name {
         body.must_be_new(&tool.name)?;
     }
-    let (mut splice, mut members) = (Splice::new(), Members::default());
+    let (mut splice, mut changes) = (Splice::new(), Changes::default());
     for Found { span, definition, style } in found {
         let mut new = define(tool, style);
-        for (_, key, value) in definition.markers {
+        for (key, value) in definition.markers {
             new.insert(key, serde_json::from_str(value).unwrap_or_default());
         }
         splice.replace(span, Value::Object(new).to_string());
     }
-    choice::rename(body, name, &tool.name, &mut members, &mut splice);
-    members.write(&mut splice, body.doc);
+    choice::rename(body, name, &tool.name, &mut changes, &mut splice);
+    changes.apply(&Fields::body(body.doc, Keys::Exact)?, &mut splice)?;
     Ok(splice)
 }
 
@@ -97,9 +98,9 @@ pub(super) fn add(body: &Body<'_>, tool: &Tool) -> Result<Splice, EditError> {
     {
         splice.insert(last.end, format!(",{}", Value::Object(define(tool, carrier.style))));
     } else {
-        let mut members = Members::default();
-        members.set("tools", Value::Array(vec![define(tool, body.form.style).into()]).to_string());
-        members.write(&mut splice, body.doc);
+        let mut changes = Changes::default();
+        changes.set(&["tools"], Value::Array(vec![define(tool, body.form.style).into()]));
+        changes.apply(&Fields::body(body.doc, Keys::Exact)?, &mut splice)?;
     }
     Ok(splice)
 }

@@ -25,8 +25,8 @@ pub(super) struct Definition<'a> {
     pub(super) details: Span,
     /// The list of the tools that a namespace holds.
     pub(super) members: Option<Span>,
-    /// Its cache markers: the object that has it, key and value.
-    pub(super) markers: Vec<(Span, String, &'a str)>,
+    /// Its cache markers, keys and values.
+    pub(super) markers: Vec<(String, &'a str)>,
 }
 
 impl<'a> Definition<'a> {
@@ -44,12 +44,12 @@ impl<'a> Definition<'a> {
             members: object.value_span("tools").filter(|list| raw::kind(slice(raw, *list)) == Some(Kind::Array)),
             markers: Vec::new(),
         };
-        definition.take(&object, whole, space);
+        definition.take(&object, space);
         for span in NESTED.iter().filter_map(|key| object.value_span(key)) {
             let text = slice(raw, span);
             if raw::kind(text) == Some(Kind::Object) {
                 definition.details = span;
-                definition.take(&Object::parse(text)?, span, space);
+                definition.take(&Object::parse(text)?, space);
             }
         }
         if !NAMELESS.contains(&definition.kind.as_ref()) {
@@ -60,10 +60,10 @@ impl<'a> Definition<'a> {
         Ok(definition)
     }
 
-    fn take(&mut self, object: &Object<'a>, span: Span, space: Option<&str>) {
+    fn take(&mut self, object: &Object<'a>, space: Option<&str>) {
         self.names.extend(object.string("name").map(|name| spellings(&name, space)));
         let markers = object.entries().filter(|(key, value)| is_marker(key) && *value != "null");
-        self.markers.extend(markers.map(|(key, value)| (span, key.to_owned(), value)));
+        self.markers.extend(markers.map(|(key, value)| (key.to_owned(), value)));
     }
 
     /// All spellings of all its names.

@@ -4,23 +4,22 @@
 mod choice;
 mod define;
 mod definition;
-mod format;
-mod members;
-mod params;
+mod judge;
 mod redact;
 mod remove;
 mod replace;
 mod select;
-mod sieve;
+mod sift;
 mod system;
 mod texts;
 
-pub(in crate::dialect) use params::Param;
-
 use super::history::Read;
-use crate::context::{Edit, Place, RequestView, Step};
+use crate::context::{Edit, Operation, Place, RequestView, Step};
+use crate::dialect::edit::params::{self, Mode, ParamPlaces};
+use crate::dialect::edit::{Changes, Fields, Keys, Sieve, native};
 use crate::dialect::{Dialect, EditError};
 use crate::json::{Doc, Span, Splice, raw};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// How an API spells things.
@@ -30,8 +29,6 @@ pub(in crate::dialect) struct Form {
     pub(in crate::dialect) name: &'static str,
     /// How it defines tools.
     pub(in crate::dialect) style: Style,
-    /// Where its parameters stand.
-    pub(in crate::dialect) params: &'static [Param],
     /// Members of the body that switch tools on, and their names.
     pub(in crate::dialect) options: &'static [(&'static str, &'static [&'static str])],
     /// Type of a text part in what is said to the model.
@@ -126,7 +123,7 @@ pub(in crate::dialect) struct Body<'d> {
 impl Body<'_> {
     /// The names of all tools that the body shows, sorted.
     pub(in crate::dialect) fn roster(&self) -> Vec<String> {
-        let mut names: Vec<String> = sieve::names(self).into_iter().collect();
+        let mut names: Vec<String> = judge::names(self).into_iter().collect();
         names.sort_unstable();
         names
     }
@@ -137,8 +134,23 @@ impl Body<'_> {
     }
 }
 
+/// A JSON schema with its name, as both APIs write it.
+pub(in crate::dialect) fn schema(name: &str, schema: &Value, strict: Option<bool>) -> Map<String, Value> {
+    let mut named = Map::from_iter([("name".to_owned(), name.into()), ("schema".to_owned(), schema.clone())]);
+    named.extend(strict.map(|strict| ("strict".to_owned(), strict.into())));
+    named
+}
+
 /// What an edit changes: see `Dialect::edit`.
-pub(in crate::dialect) fn edit(dialect: &dyn Dialect, body: &Body<'_>, edit: &Edit) -> Result<Splice, EditError> {
+pub(in crate::dialect) fn edit(
+    dialect: &dyn Dialect,
+    body: &Body<'_>,
+    places: &dyn ParamPlaces,
+    edit: &Edit,
+) -> Result<Splice, EditError> {
+    if let Some(sieve) = Sieve::of(edit) {
+        return sift::sift(body, sieve);
+    }
     let place = |place: Place| Ok(dialect.lower(body.doc, body.view, &[place])?);
     match edit {
         Edit::SystemPrepend { text } => place(Place::SystemFront { after: 0, texts: vec![text.0.clone()] }),
@@ -154,16 +166,33 @@ pub(in crate::dialect) fn edit(dialect: &dyn Dialect, body: &Body<'_>, edit: &Ed
         Edit::MessagesRedact { pattern, with } => redact::redact(body, pattern, with),
         Edit::MessagesRemove { which } => remove::remove(body, which),
         Edit::MessagesReplace { which, text } => replace::replace(body, which, &text.0),
-        Edit::ToolsRemove { names } => sieve::sift(body, sieve::Filter::Remove(names)),
-        Edit::ToolsKeep { names } => sieve::sift(body, sieve::Filter::Keep(names)),
         Edit::ToolsDescribe { name, text } => define::describe(body, name, &text.0),
         Edit::ToolsReplace { name, tool } => define::replace(body, name, tool),
         Edit::ToolsAdd { tool } => define::add(body, tool),
         Edit::ToolChoiceSet { choice } => choice::set(body, choice),
-        Edit::ParamsSet(params) => params::set(body, params),
-        Edit::ParamsClamp(params) => params::clamp(body, params),
-        Edit::ParamsRemove { names } => params::remove(body, names),
-        Edit::ModelSet { .. } | Edit::HeadersSet { .. } | Edit::HeadersRemove { .. } => Ok(Splice::new()),
-        Edit::Native { .. } => todo!(),
+        Edit::ParamsSet(_) | Edit::ParamsClamp(_) | Edit::ParamsRemove { .. } => parameters(body, places, edit),
+        Edit::Native { dialect: meant, patch } => native(body.doc, dialect.id(), Keys::Exact, (*meant, patch)),
+        Edit::ToolsRemove { .. }
+        | Edit::ToolsKeep { .. }
+        | Edit::ModelSet { .. }
+        | Edit::HeadersSet { .. }
+        | Edit::HeadersRemove { .. } => Ok(Splice::new()),
     }
+}
+
+/// Changes of parameters. A request that only counts generates nothing.
+fn parameters(body: &Body<'_>, places: &dyn ParamPlaces, edit: &Edit) -> Result<Splice, EditError> {
+    let mut splice = Splice::new();
+    if body.view.operation == Operation::Count {
+        return Ok(splice);
+    }
+    let fields = Fields::body(body.doc, Keys::Exact)?;
+    let changes = match edit {
+        Edit::ParamsSet(params) => params::change(&fields, params, Mode::Set, places, body.form.name)?,
+        Edit::ParamsClamp(params) => params::change(&fields, params, Mode::Clamp, places, body.form.name)?,
+        Edit::ParamsRemove { names } => params::remove(names, places)?,
+        _ => Changes::default(),
+    };
+    changes.apply(&fields, &mut splice)?;
+    Ok(splice)
 }

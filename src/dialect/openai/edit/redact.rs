@@ -3,6 +3,7 @@ use super::Body;
 use crate::context::Role;
 use crate::context::edit::Pattern;
 use crate::dialect::EditError;
+use crate::dialect::edit::Redactor;
 use crate::json::{Kind, ScanError, Span, Splice, raw};
 
 /// Members of an element that hold what the user or a tool says.
@@ -17,6 +18,7 @@ const MAX_PARTS_DEPTH: usize = 4;
 /// Writes anew what the pattern matches in texts of the user and of tools.
 pub(super) fn redact(body: &Body<'_>, pattern: &Pattern, with: &str) -> Result<Splice, EditError> {
     let mut splice = Splice::new();
+    let mut redactor = Redactor::new(&pattern.0, with);
     for span in &body.list {
         let raw = body.doc.text(*span);
         if !matches!((body.read)(raw)?.role.0, Role::User | Role::Tool) {
@@ -28,7 +30,7 @@ pub(super) fn redact(body: &Body<'_>, pattern: &Pattern, with: &str) -> Result<S
             _ => texts.push(*span),
         }
         for text in texts {
-            redact_text(&mut splice, body.doc.text(text), text, pattern, with);
+            redactor.string(body.doc, text, &mut splice)?;
         }
     }
     Ok(splice)
@@ -56,11 +58,4 @@ fn members(raw: &str, base: usize, keys: &[&str], depth: usize, texts: &mut Vec<
         collect(value, base + field.value.start, depth, texts)?;
     }
     Ok(())
-}
-
-fn redact_text(splice: &mut Splice, raw: &str, span: Span, pattern: &Pattern, with: &str) {
-    let Some(text) = raw::string(raw) else { return };
-    if let std::borrow::Cow::Owned(new) = pattern.0.replace_all(&text, with) {
-        splice.replace(span, raw::quote(&new));
-    }
 }

@@ -1,10 +1,10 @@
 //! `messages.replace`: another text, while calls, results and images stay.
 use super::Body;
-use super::members::set_in;
 use super::select::{must_be_free, must_be_loose, selected};
 use super::texts::{self, Piece};
 use crate::context::edit::Selector;
 use crate::context::{Item, Role};
+use crate::dialect::edit::{Changes, Fields, Keys};
 use crate::dialect::openai::element::Element;
 use crate::dialect::openai::insert::{self, Insertions, StringContent};
 use crate::dialect::{EditError, blocks};
@@ -99,7 +99,9 @@ impl Edit<'_> {
                 insertions.write(self.splice);
             }
             None if element.body.is_none() => {
-                set_in(self.splice, raw, span.start, "content", &raw::quote(self.text))?;
+                let mut changes = Changes::default();
+                changes.set(&["content"], raw::quote(self.text));
+                changes.apply(&Fields::at(self.body.doc, *span, Keys::Exact)?, self.splice)?;
             }
             None => return Err(self.no_text()),
         }

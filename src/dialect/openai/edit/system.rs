@@ -1,23 +1,27 @@
 //! `system.replace`.
 use super::Body;
-use super::members::Members;
 use super::texts::{self, Piece};
 use crate::context::edit::Pattern;
+use crate::dialect::edit::{Changes, Fields, Keys};
 use crate::dialect::{EditError, blocks};
 use crate::json::{Splice, raw};
 use std::collections::BTreeSet;
 
-/// Puts one text in the place of the client's instructions, or of those that a pattern matches: one of them becomes the
-/// text, the others go. `None`: there are no instructions to be replaced, and the text is to be added.
+/// Puts one text in the place of the client's instructions: one of them becomes the text, the others go. With a pattern
+/// those that it matches become the text. `None`: there are no instructions, and the text is to be added.
 pub(super) fn replace(body: &Body<'_>, text: &str, matching: Option<&Pattern>) -> Result<Option<Splice>, EditError> {
     let mut pieces = pieces(body)?;
     if pieces.is_empty() {
         return Ok(if matching.is_some() { Some(Splice::new()) } else { None });
     }
-    if let Some(pattern) = matching {
-        pieces.retain(|piece| raw::string(body.doc.text(piece.span)).is_some_and(|text| pattern.0.is_match(&text)));
-    }
     let mut splice = Splice::new();
+    if let Some(pattern) = matching {
+        let said = |piece: &Piece| raw::string(body.doc.text(piece.span)).unwrap_or_default();
+        for piece in pieces.iter().filter(|piece| pattern.0.is_match(&said(piece))) {
+            splice.replace(piece.span, raw::quote(text));
+        }
+        return Ok(Some(splice));
+    }
     let Some(heir) = heir(body, &pieces) else { return Ok(Some(splice)) };
     let heir = pieces.remove(heir);
     splice.replace(heir.span, raw::quote(text));
@@ -32,9 +36,9 @@ pub(super) fn replace(body: &Body<'_>, text: &str, matching: Option<&Pattern>) -
     }
     blocks::remove(&mut splice, &body.list, |index| gone.contains(&index));
     if pieces.iter().any(|piece| piece.element.is_none()) {
-        let mut members = Members::default();
-        members.remove("instructions");
-        members.write(&mut splice, body.doc);
+        let mut changes = Changes::default();
+        changes.remove(&["instructions"]);
+        changes.apply(&Fields::body(body.doc, Keys::Exact)?, &mut splice)?;
     }
     Ok(Some(splice))
 }
