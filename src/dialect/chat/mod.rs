@@ -1,6 +1,7 @@
 //! OpenAI Chat Completions: `POST …/chat/completions`.
 mod bodies;
 mod chunk;
+mod edit;
 mod element;
 mod joiner;
 mod legs;
@@ -49,12 +50,12 @@ impl Dialect for Chat {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
-        todo!()
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+        openai::edit::edit(self, &edit::body(doc, view), &edit::Params(doc), edit)
     }
 
-    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
-        todo!()
+    fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
+        Some(edit::body(doc, view).roster())
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

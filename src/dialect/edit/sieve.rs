@@ -18,6 +18,11 @@ impl<'e> Sieve<'e> {
         }
     }
 
+    /// What the name of a group of tools says of all that it holds; `None`: each of them is asked.
+    pub(in crate::dialect) fn of_group<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<bool> {
+        names.into_iter().any(|name| self.globs.matches(name)).then_some(self.keeps)
+    }
+
     /// Whether a tool stays. It may go by several names (a provider's tool by its own and by its type); one that is named
     /// is meant.
     pub(in crate::dialect) fn passes<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> bool {

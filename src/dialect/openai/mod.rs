@@ -3,6 +3,7 @@
 
 pub(super) mod answer;
 pub(super) mod copy;
+pub(super) mod edit;
 pub(super) mod element;
 pub(super) mod error;
 pub(super) mod history;

@@ -1,6 +1,6 @@
 //! What the tests of both dialects need.
-use crate::context::{Answer, AnswerForm, ItemFacts, Leg, LegReply, Place, RequestView, Step};
-use crate::dialect::{Dialect, FactsCache, Joiner, NoCache, Piece, Reading, ViewError};
+use crate::context::{Answer, AnswerForm, Edit, ItemFacts, Leg, LegReply, Place, RequestView, Step};
+use crate::dialect::{Dialect, EditError, FactsCache, Joiner, NoCache, Piece, Reading, ViewError};
 use crate::json::Doc;
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -47,6 +47,25 @@ impl Wire {
         let text = String::from_utf8(rope.to_bytes().to_vec()).unwrap();
         serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
         Some(text)
+    }
+
+    /// The body as an edit leaves it. It must be JSON that the dialect can read.
+    pub(in crate::dialect) fn edited(self, body: &str, edit: &Value) -> Result<String, EditError> {
+        let doc = doc(body);
+        let view = self.try_view(&doc, &NoCache).unwrap();
+        let edit: Edit = serde_json::from_value(edit.clone()).unwrap();
+        let rope = self.dialect.edit(&doc, &view, &edit)?.apply(doc.bytes())?;
+        let text = String::from_utf8(rope.to_bytes().to_vec()).unwrap();
+        serde_json::from_str::<Value>(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        self.view(&text);
+        Ok(text)
+    }
+
+    /// The names of the tools that the body shows.
+    pub(in crate::dialect) fn roster(self, body: &str) -> Option<Vec<String>> {
+        let doc = doc(body);
+        let view = self.try_view(&doc, &NoCache).unwrap();
+        self.dialect.roster(&doc, &view)
     }
 
     /// The answer that a stream brings.

@@ -1,5 +1,6 @@
 //! OpenAI Responses: `POST …/responses`.
 mod bodies;
+mod edit;
 mod element;
 mod event;
 mod items;
@@ -65,12 +66,12 @@ impl Dialect for Responses {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, _doc: &Doc, _view: &RequestView, _edit: &Edit) -> Result<Splice, EditError> {
-        todo!()
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+        openai::edit::edit(self, &edit::body(doc, view)?, &edit::Params, edit)
     }
 
-    fn roster(&self, _doc: &Doc, _view: &RequestView) -> Option<Vec<String>> {
-        todo!()
+    fn roster(&self, doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
+        edit::roster(doc, view)
     }
 
     fn extend(&self, doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice, LowerError> {

@@ -1,4 +1,5 @@
 mod answer;
+mod edit;
 mod joiner;
 mod legs;
 mod lower;
