@@ -3,6 +3,7 @@
 use super::fields::Fields;
 use crate::dialect::blocks;
 use crate::json::{ScanError, Span, Splice, raw};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Members that get other values, or go.
@@ -28,13 +29,16 @@ impl<'p> Changes<'p> {
     /// # Errors
     /// [`ScanError::DuplicateKey`] in an object on the way.
     pub(in crate::dialect) fn apply(&self, fields: &Fields<'_>, splice: &mut Splice) -> Result<(), ScanError> {
-        let list: Vec<Change<'_>> = self.list.iter().map(|(path, value)| (path.as_slice(), value.as_deref())).collect();
+        let read = |path: &Vec<&'p str>| path.iter().map(|key| fields.keys.read(Cow::Borrowed(*key))).collect();
+        let paths: Vec<Vec<Cow<'_, str>>> = self.list.iter().map(|(path, _)| read(path)).collect();
+        let values = self.list.iter().map(|(_, value)| value.as_deref());
+        let list: Vec<Change<'_>> = paths.iter().map(Vec::as_slice).zip(values).collect();
         apply(&list, fields, splice)
     }
 }
 
 /// One change below an object: the rest of its path, and its value.
-type Change<'c> = (&'c [&'c str], Option<&'c str>);
+type Change<'c> = (&'c [Cow<'c, str>], Option<&'c str>);
 
 /// What becomes of one member.
 enum Fate<'c> {
@@ -83,6 +87,7 @@ fn fates<'c>(list: &[Change<'c>]) -> Vec<(&'c str, Fate<'c>)> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for (path, value) in list {
         let [key, rest @ ..] = path else { continue };
+        let key = key.as_ref();
         let known = places.get(key).and_then(|index| fates.get_mut(*index));
         let whole = || value.map_or(Fate::Gone, Fate::Set);
         match (known, rest.is_empty()) {
@@ -158,6 +163,8 @@ mod tests {
         assert_eq!(changed(body, Keys::Proto, &changes), r#"{"generation_config":{"max_output_tokens":1}}"#);
         let exact = r#"{"generation_config":{"max_output_tokens":9},"generationConfig":{"maxOutputTokens":1}}"#;
         assert_eq!(changed(body, Keys::Exact, &changes), exact);
+        changes.set(&["generation_config", "max_output_tokens"], 2);
+        assert_eq!(changed(body, Keys::Proto, &changes), r#"{"generation_config":{"max_output_tokens":2}}"#);
     }
 
     proptest! {

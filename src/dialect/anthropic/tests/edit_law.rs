@@ -154,7 +154,7 @@ fn signed(body: &Value) -> Vec<Value> {
 }
 
 /// Messages of a history that would take minutes if each were looked for among all.
-const LONG: usize = 20_000;
+const LONG: usize = 10_000;
 
 #[test]
 fn a_long_history_is_gone_through_once() {

@@ -142,7 +142,7 @@ fn a_long_history_is_gone_through_once() {
 }
 
 /// Contents of a history that would take minutes if each were looked for among all.
-const LONG: usize = 20_000;
+const LONG: usize = 10_000;
 
 fn long_edits() -> [(Value, usize); 3] {
     [
