@@ -9,6 +9,8 @@ mod blocks;
 mod body_joiner;
 pub mod chat;
 mod edit;
+#[cfg(test)]
+mod edit_testing;
 mod frame;
 pub mod gemini;
 mod held;

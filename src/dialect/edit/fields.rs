@@ -14,7 +14,7 @@ pub(in crate::dialect) enum Keys {
 
 impl Keys {
     /// The key as it is looked for.
-    fn read<'k>(self, key: Cow<'k, str>) -> Cow<'k, str> {
+    pub(in crate::dialect) fn read<'k>(self, key: Cow<'k, str>) -> Cow<'k, str> {
         match self {
             Self::Proto if key.contains('_') => camel_case(&key).into(),
             _ => key,
@@ -26,7 +26,8 @@ impl Keys {
 #[derive(Debug, Clone)]
 pub(in crate::dialect) struct Fields<'a> {
     doc: &'a Doc,
-    keys: Keys,
+    /// How its keys are spelled.
+    pub(in crate::dialect) keys: Keys,
     /// The object.
     pub(in crate::dialect) span: Span,
     /// Its members in order.
@@ -84,6 +85,7 @@ impl<'a> Fields<'a> {
 
     /// The value of a member that is there and not `null`.
     pub(in crate::dialect) fn get(&self, key: &str) -> Option<Span> {
+        let key = self.keys.read(Cow::Borrowed(key));
         let field = self.list.iter().find(|field| field.key == key)?;
         Some(field.value).filter(|span| self.doc.text(*span) != "null")
     }

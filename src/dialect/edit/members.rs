@@ -3,6 +3,8 @@
 use super::fields::Fields;
 use crate::dialect::blocks;
 use crate::json::{ScanError, Span, Splice, raw};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// Members that get other values, or go.
 #[derive(Debug, Default)]
@@ -27,13 +29,16 @@ impl<'p> Changes<'p> {
     /// # Errors
     /// [`ScanError::DuplicateKey`] in an object on the way.
     pub(in crate::dialect) fn apply(&self, fields: &Fields<'_>, splice: &mut Splice) -> Result<(), ScanError> {
-        let list: Vec<Change<'_>> = self.list.iter().map(|(path, value)| (path.as_slice(), value.as_deref())).collect();
+        let read = |path: &Vec<&'p str>| path.iter().map(|key| fields.keys.read(Cow::Borrowed(*key))).collect();
+        let paths: Vec<Vec<Cow<'_, str>>> = self.list.iter().map(|(path, _)| read(path)).collect();
+        let values = self.list.iter().map(|(_, value)| value.as_deref());
+        let list: Vec<Change<'_>> = paths.iter().map(Vec::as_slice).zip(values).collect();
         apply(&list, fields, splice)
     }
 }
 
 /// One change below an object: the rest of its path, and its value.
-type Change<'c> = (&'c [&'c str], Option<&'c str>);
+type Change<'c> = (&'c [Cow<'c, str>], Option<&'c str>);
 
 /// What becomes of one member.
 enum Fate<'c> {
@@ -46,8 +51,10 @@ enum Fate<'c> {
 fn apply(list: &[Change<'_>], fields: &Fields<'_>, splice: &mut Splice) -> Result<(), ScanError> {
     let mut gone = vec![false; fields.list.len()];
     let mut added = vec![];
+    let places: HashMap<&str, usize> =
+        fields.list.iter().enumerate().map(|(index, field)| (field.key.as_ref(), index)).collect();
     for (key, fate) in fates(list) {
-        let index = fields.list.iter().position(|field| field.key == key);
+        let index = places.get(key).copied();
         let found = index.and_then(|index| Some((gone.get_mut(index)?, fields.list.get(index)?)));
         match (found, fate) {
             (Some((gone, _)), Fate::Gone) => *gone = true,
@@ -77,16 +84,20 @@ fn apply(list: &[Change<'_>], fields: &Fields<'_>, splice: &mut Splice) -> Resul
 /// The first keys of the paths in order, with what becomes of each. A value for a whole member goes before changes inside.
 fn fates<'c>(list: &[Change<'c>]) -> Vec<(&'c str, Fate<'c>)> {
     let mut fates: Vec<(&str, Fate<'_>)> = vec![];
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for (path, value) in list {
         let [key, rest @ ..] = path else { continue };
-        let known = fates.iter_mut().find(|(known, _)| known == key);
+        let key = key.as_ref();
+        let known = places.get(key).and_then(|index| fates.get_mut(*index));
         let whole = || value.map_or(Fate::Gone, Fate::Set);
         match (known, rest.is_empty()) {
             (Some((_, fate)), true) => *fate = whole(),
             (Some((_, Fate::Inside(inner))), false) => inner.push((rest, *value)),
             (Some(_), false) => {}
-            (None, true) => fates.push((key, whole())),
-            (None, false) => fates.push((key, Fate::Inside(vec![(rest, *value)]))),
+            (None, is_whole) => {
+                places.insert(key, fates.len());
+                fates.push((key, if is_whole { whole() } else { Fate::Inside(vec![(rest, *value)]) }));
+            }
         }
     }
     fates
@@ -152,6 +163,8 @@ mod tests {
         assert_eq!(changed(body, Keys::Proto, &changes), r#"{"generation_config":{"max_output_tokens":1}}"#);
         let exact = r#"{"generation_config":{"max_output_tokens":9},"generationConfig":{"maxOutputTokens":1}}"#;
         assert_eq!(changed(body, Keys::Exact, &changes), exact);
+        changes.set(&["generation_config", "max_output_tokens"], 2);
+        assert_eq!(changed(body, Keys::Proto, &changes), r#"{"generation_config":{"max_output_tokens":2}}"#);
     }
 
     proptest! {

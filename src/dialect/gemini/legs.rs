@@ -45,7 +45,7 @@ pub(super) fn split(
     let Ok(spans) = contents(doc) else { return };
     for (index, legs) in &plan.splits {
         let Some(item) = view.items.get(*index) else { continue };
-        let Some(rest) = taken_apart(&history::texts(doc, &spans, item), legs) else { continue };
+        let Some(rest) = taken_apart(&history::texts(doc, spans, item), legs) else { continue };
         let is_neighbour =
             |item: usize| plan.stays(item) && view.items.get(item).is_some_and(|found| is_users(found.role()));
         let mut said = joined(legs);

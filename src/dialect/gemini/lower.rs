@@ -50,7 +50,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             .ok_or(LowerError::NoPlace { item: *item })?;
     }
     let elements = contents(doc).map_err(|_| LowerError::NoPlace { item: 0 })?;
-    plan.remove_omitted(&mut splice, &elements, view);
+    plan.remove_omitted(&mut splice, elements, view);
     Ok(splice)
 }
 

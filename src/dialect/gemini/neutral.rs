@@ -51,7 +51,7 @@ pub(super) fn said(doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<C
 
 /// Calls `each` for the parts of one item; what can't be read is passed over.
 fn each_part<'a>(doc: &'a Doc, item: &Item, mut each: impl FnMut(PartKind<'a>)) {
-    for content in history::texts(doc, &contents(doc).unwrap_or_default(), item) {
+    for content in history::texts(doc, contents(doc).unwrap_or_default(), item) {
         let Ok(content) = Object::parse_proto(content) else { continue };
         parts(&content).flatten().for_each(|part| each(part.kind));
     }

@@ -1,3 +1,5 @@
+mod edit;
+mod edit_law;
 mod joiner;
 mod legs;
 mod lower;

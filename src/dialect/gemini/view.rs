@@ -38,7 +38,7 @@ pub(super) fn view(doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Res
     if let Some(instruction) = instruction {
         view.system = system(doc, instruction)?;
     }
-    view.items = history::items(doc, &contents(doc)?, "contents", reading, facts)?;
+    view.items = history::items(doc, contents(doc)?, "contents", reading, facts)?;
     view.step = history::step(&view.items);
     Ok(view)
 }
@@ -73,11 +73,11 @@ fn object<'a>(doc: &'a Doc, key: &'static str) -> Result<Option<Object<'a>>, Vie
 ///
 /// # Errors
 /// [`ViewError::Shape`] for anything else.
-pub(super) fn contents(doc: &Doc) -> Result<Vec<Span>, ViewError> {
+pub(super) fn contents(doc: &Doc) -> Result<&[Span], ViewError> {
     match member(doc, "contents") {
-        None => Ok(vec![]),
-        Some(contents) if contents.kind == Kind::Array => Ok(contents.elements.clone()),
-        Some(contents) if contents.kind == Kind::Object => Ok(vec![contents.value]),
+        None => Ok(&[]),
+        Some(contents) if contents.kind == Kind::Array => Ok(&contents.elements),
+        Some(contents) if contents.kind == Kind::Object => Ok(std::slice::from_ref(&contents.value)),
         Some(_) => Err(ViewError::Shape { member: "contents" }),
     }
 }

@@ -52,13 +52,14 @@ fn move_instructions(
     splice: &mut Splice,
 ) -> Result<BTreeSet<usize>, EditError> {
     let mut moved = BTreeSet::new();
+    let heirs = heirs(view, left);
     for run in runs(view, left) {
         if fits(view, left, &run) {
             continue;
         }
         let items = left.get(run.clone()).unwrap_or_default();
-        let heir =
-            heir(view, left, run.end).ok_or(LowerError::NoPlace { item: items.first().copied().unwrap_or(0) })?;
+        let no_place = LowerError::NoPlace { item: items.first().copied().unwrap_or(0) };
+        let heir = heirs.get(run.start).copied().flatten().ok_or(no_place)?;
         for item in items {
             let text = view.items.get(*item).map_or("", |item| doc.text(item.span));
             splice.insert(heir, format!(",{text}"));
@@ -95,11 +96,20 @@ fn fits(view: &RequestView, left: &[usize], run: &Range<usize>) -> bool {
     is_as_ever || is_legal
 }
 
-/// The end of the last of the next user messages.
-fn heir(view: &RequestView, left: &[usize], from: usize) -> Option<usize> {
-    let is_users = |item: Option<&usize>| matches!(role(view, item), Some(Role::User | Role::Tool));
-    let last = (from..left.len()).find(|index| is_users(left.get(*index)) && !is_users(left.get(*index + 1)))?;
-    view.items.get(*left.get(last)?).map(|item| item.span.end)
+/// For each of the items that are left: the end of the last of the next user messages that an answer follows, or nothing.
+fn heirs(view: &RequestView, left: &[usize]) -> Vec<Option<usize>> {
+    let (mut next, mut later) = (None, None);
+    let mut heirs: Vec<Option<usize>> = Vec::with_capacity(left.len());
+    for item in left.iter().rev() {
+        match role(view, Some(item)) {
+            Some(Role::Assistant) => later = next.take().or(later),
+            Some(Role::User | Role::Tool) => next = next.or(view.items.get(*item).map(|item| item.span.end)),
+            _ => {}
+        }
+        heirs.push(next.or(later));
+    }
+    heirs.reverse();
+    heirs
 }
 
 fn role(view: &RequestView, item: Option<&usize>) -> Option<Role> {

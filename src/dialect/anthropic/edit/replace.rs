@@ -5,11 +5,12 @@ use crate::context::{RequestView, Role};
 use crate::dialect::edit::{Fields, selected};
 use crate::dialect::{EditError, blocks};
 use crate::json::{Doc, Span, Splice};
+use std::collections::HashSet;
 
 /// Puts `text` in the place of the text of messages.
 pub(super) fn replace(doc: &Doc, view: &RequestView, which: &Selector, text: &str) -> Result<Splice, EditError> {
     let mut splice = Splice::new();
-    let mut gone: Vec<Span> = vec![];
+    let mut gone: HashSet<Span> = HashSet::new();
     for index in selected(view, which, &|item| text_of(doc, view, item)) {
         let Some(item) = view.items.get(index) else { continue };
         if item.facts.signed || item.facts.compaction {

@@ -62,7 +62,7 @@ pub(super) fn contents<'a>(doc: &'a Doc, view: &RequestView, item: usize) -> Res
 }
 
 /// The elements of `contents`.
-pub(super) fn elements(doc: &Doc) -> Vec<Span> {
+pub(super) fn elements(doc: &Doc) -> &[Span] {
     view::contents(doc).unwrap_or_default()
 }
 

@@ -12,12 +12,16 @@ pub(super) fn redact(doc: &Doc, view: &RequestView, pattern: &Regex, with: &str)
     let mut redactor = Redactor::new(pattern, with);
     for (index, _) in view.items.iter().enumerate().filter(|(_, item)| matches!(item.role(), Role::User | Role::Tool)) {
         for content in contents(doc, view, index)? {
-            for part in content.parts.iter().filter(|part| part.string("thoughtSignature").is_none()) {
+            for part in content.parts.iter().filter(|part| !is_signed(part)) {
                 redact_part(doc, part, &mut redactor, &mut splice)?;
             }
         }
     }
     Ok(splice)
+}
+
+fn is_signed(part: &Fields<'_>) -> bool {
+    part.string("thoughtSignature").is_some_and(|signature| !signature.is_empty())
 }
 
 fn redact_part(

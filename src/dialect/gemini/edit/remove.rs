@@ -24,7 +24,7 @@ pub(super) fn remove(doc: &Doc, view: &RequestView, which: &Selector) -> Result<
             content.remove(&|_, part| is_response(part), &mut splice);
         }
     }
-    blocks::remove(&mut splice, &elements(doc), |element| {
+    blocks::remove(&mut splice, elements(doc), |element| {
         let item = view.items.partition_point(|item| item.elements.end <= element);
         !removal.stays(item) || merged.contains(&item)
     });

@@ -5,11 +5,12 @@ use crate::context::{RequestView, Role};
 use crate::dialect::edit::{Changes, Fields, Keys, selected};
 use crate::dialect::{EditError, blocks};
 use crate::json::{Doc, Span, Splice, raw};
+use std::collections::HashSet;
 
 /// Puts `text` in the place of the text of contents.
 pub(super) fn replace(doc: &Doc, view: &RequestView, which: &Selector, text: &str) -> Result<Splice, EditError> {
     let mut splice = Splice::new();
-    let mut gone: Vec<Span> = vec![];
+    let mut gone: HashSet<Span> = HashSet::new();
     for index in selected(view, which, &|item| text_of(doc, view, item)) {
         let Some(item) = view.items.get(index) else { continue };
         if item.facts.signed {
@@ -22,7 +23,7 @@ pub(super) fn replace(doc: &Doc, view: &RequestView, which: &Selector, text: &st
         }
     }
     let elements = elements(doc);
-    blocks::remove(&mut splice, &elements, |index| elements.get(index).is_some_and(|element| gone.contains(element)));
+    blocks::remove(&mut splice, elements, |index| elements.get(index).is_some_and(|element| gone.contains(element)));
     Ok(splice)
 }
 

@@ -7,6 +7,7 @@ use crate::dialect::edit::{Changes, Fields, Sieve};
 use crate::dialect::{EditError, blocks};
 use crate::json::{Doc, Span, Splice};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// What the sieve changes.
 pub(super) fn cut(doc: &Doc, view: &RequestView, sieve: Sieve<'_>) -> Result<Splice, EditError> {
@@ -54,7 +55,7 @@ fn definitions(doc: &Doc, sieve: Sieve<'_>, splice: &mut Splice) -> Result<(), E
 
 /// Additions and removals of tools in the course of the messages. An instruction that says nothing else goes.
 fn changes_of_tools(doc: &Doc, view: &RequestView, sieve: Sieve<'_>, splice: &mut Splice) -> Result<(), EditError> {
-    let mut empty: Vec<Span> = vec![];
+    let mut empty: HashSet<Span> = HashSet::new();
     for (item, blocks) in instructions(doc, view)? {
         let gone = blocks.list.iter().map(|block| is_gone(block, sieve)).collect::<Result<Vec<_>, _>>()?;
         match gone.iter().all(|gone| *gone) && !gone.is_empty() {

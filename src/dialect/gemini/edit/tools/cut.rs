@@ -4,6 +4,7 @@ use super::{ALLOWED, MODE, allowed, body};
 use crate::dialect::edit::{Changes, Fields, Sieve};
 use crate::dialect::{EditError, blocks};
 use crate::json::{Doc, Span, Splice, raw};
+use std::collections::HashSet;
 
 /// What the sieve leaves of one tool object.
 #[derive(Debug, Default)]
@@ -36,7 +37,7 @@ pub(super) fn cut(doc: &Doc, sieve: Sieve<'_>) -> Result<Splice, EditError> {
         let spans: Vec<Span> = holders.iter().map(|Holder(fields)| fields.span).collect();
         blocks::remove(&mut splice, &spans, |index| cuts.get(index).is_some_and(|cut| cut.is_empty));
     }
-    let left: Vec<&str> = cuts.iter().flat_map(|cut| &cut.left).map(String::as_str).collect();
+    let left: HashSet<&str> = cuts.iter().flat_map(|cut| &cut.left).map(String::as_str).collect();
     configure(doc, &left, &mut changes, &mut splice)?;
     changes.apply(&body(doc)?, &mut splice)?;
     Ok(splice)
@@ -45,6 +46,7 @@ pub(super) fn cut(doc: &Doc, sieve: Sieve<'_>) -> Result<Splice, EditError> {
 fn cut_holder(doc: &Doc, holder: &Holder<'_>, sieve: Sieve<'_>) -> Result<Cut, EditError> {
     let Holder(fields) = holder;
     let mut cut = Cut::default();
+    let mut empty_lists = 0;
     for field in &fields.list {
         let key = field.key.as_ref();
         let by_key = [key.to_owned(), snake_case(key)];
@@ -66,13 +68,15 @@ fn cut_holder(doc: &Doc, holder: &Holder<'_>, sieve: Sieve<'_>) -> Result<Cut, E
                 cut.left.push(name.into_owned());
             }
         }
-        if !gone.is_empty() && gone.iter().all(|gone| *gone) {
+        if gone.is_empty() {
+            empty_lists += 1;
+        } else if gone.iter().all(|gone| *gone) {
             cut.keys.push(key.to_owned());
         } else if gone.contains(&true) {
             cut.lists.push((elements.iter().map(|element| element.span).collect(), gone));
         }
     }
-    cut.is_empty = !cut.keys.is_empty() && cut.keys.len() == fields.list.len();
+    cut.is_empty = !cut.keys.is_empty() && cut.keys.len() + empty_lists == fields.list.len();
     Ok(cut)
 }
 
@@ -88,14 +92,14 @@ fn take_out(fields: &Fields<'_>, cut: &Cut, splice: &mut Splice) -> Result<(), E
 
 /// Without functions there is no configuration of calling them; a list of allowed ones names only those that are left, and
 /// where it would name none the model decides.
-fn configure(doc: &Doc, left: &[&str], changes: &mut Changes<'_>, splice: &mut Splice) -> Result<(), EditError> {
+fn configure(doc: &Doc, left: &HashSet<&str>, changes: &mut Changes<'_>, splice: &mut Splice) -> Result<(), EditError> {
     let [config, calling, _] = ALLOWED;
     if left.is_empty() {
         changes.remove(&[config, calling]);
         return Ok(());
     }
     let names = allowed(doc)?;
-    let is_gone = |span: &Span| !raw::string(doc.text(*span)).is_some_and(|name| left.contains(&name.as_ref()));
+    let is_gone = |span: &Span| !raw::string(doc.text(*span)).is_some_and(|name| left.contains(name.as_ref()));
     if !names.is_empty() && names.iter().all(is_gone) {
         changes.remove(&ALLOWED);
         changes.set(&MODE, r#""AUTO""#);
