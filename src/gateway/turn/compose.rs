@@ -46,7 +46,7 @@ impl Turns {
         self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);
         let body = lower(&read, scene);
-        let Policed { body, upward, reply } = self.police(&read, Some(&identity), body).await;
+        let Policed { body, upward, reply } = self.police(&read, Some(&identity), body).await?;
         if let Some(text) = reply {
             return Ok(self.reply(&read, Some(&identity.key), text));
         }
@@ -57,13 +57,13 @@ impl Turns {
     pub(super) async fn replay(&self, read: Read) -> Result<Prepared, TurnError> {
         let Some(identity) = self.recognize(&read).await? else {
             let body = lower(&read, Scene::empty());
-            return Ok(self.policed(read, None, body).await);
+            return self.policed(read, None, body).await;
         };
         let slots = self.slots(&identity.record);
         let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
         let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
         let body = lower(&read, scene);
-        Ok(self.policed(read, Some(identity.key), body).await)
+        self.policed(read, Some(identity.key), body).await
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.

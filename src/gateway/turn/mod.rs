@@ -177,14 +177,14 @@ impl Turns {
         };
         if read.asked.endpoint.operation != Operation::Generate {
             let body = compose::lower(&read, Scene::empty());
-            return Ok(self.policed(read, None, body).await);
+            return self.policed(read, None, body).await;
         }
         if !read.is_turn() || self.is_side(&read).await {
             return self.replay(read).await;
         }
         let Some(mut identity) = self.identify(&read).await? else {
             let body = self.stateless(&read);
-            return Ok(self.policed(read, None, body).await);
+            return self.policed(read, None, body).await;
         };
         let reply = match self.open(&read, &mut identity).await {
             Some(reply) => Some(reply),
@@ -208,13 +208,18 @@ impl Turns {
     }
 
     /// A request that is no turn, after the hooks of `model.context`.
-    async fn policed(&self, read: read::Read, key: Option<SessionKey>, body: Option<Rope>) -> Prepared {
-        let Policed { body, upward, reply } = self.police(&read, None, body).await;
-        match reply {
-            Some(text) => self.reply(&read, key.as_ref(), text),
+    async fn policed(
+        &self,
+        read: read::Read,
+        key: Option<Arc<SessionKey>>,
+        body: Option<Rope>,
+    ) -> Result<Prepared, TurnError> {
+        let Policed { body, upward, reply } = self.police(&read, None, body).await?;
+        Ok(match reply {
+            Some(text) => self.reply(&read, key.as_deref(), text),
             None if body.is_none() && upward == Upward::default() => Prepared::Relay,
-            None => Prepared::Changed { body, upward, session: key.map(|key| key.id) },
-        }
+            None => Prepared::Changed { body, upward, session: key.map(|key| key.id.clone()) },
+        })
     }
 
     fn reply(&self, read: &read::Read, key: Option<&SessionKey>, text: String) -> Prepared {

@@ -2,20 +2,20 @@
 //!
 //! Hooks run in config order, and each sees what those before it made. What a hook says is done as a whole or not at all: an
 //! edit that can't be made fails the hook and leaves the request as it was before it.
-use super::Turns;
 use super::identify::Identity;
 use super::occasion::{Occasion, Particulars};
 use super::opening::refusal;
 use super::owner::Name;
 use super::read::Read;
 use super::upward::Upward;
+use super::{TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::edit::Text;
 use crate::context::placement::{Placed, TextKind};
 use crate::context::{Edit, RequestView, Step};
-use crate::dialect::{EditError, Reading};
+use crate::dialect::{EditError, Reading, ViewError};
 use crate::hooks::{FireContext, HookFailure, HookReport, Status};
-use crate::json::{Doc, Kind, Rope, Splice, raw};
+use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
 use std::sync::Arc;
@@ -40,14 +40,30 @@ struct Draft {
     upward: Upward,
 }
 
+/// Why what a hook says is not done.
+enum Trouble {
+    /// An edit can't be made: the hook failed.
+    NotMade(HookFailure),
+    /// The body can be read in two ways: a policy that reads it in one of them would not hold.
+    Ambiguous(ScanError),
+}
+
 impl Turns {
     /// Runs the hooks on `body` (`None`: as it came). `identity`: of a turn's request.
-    pub(super) async fn police(&self, read: &Read, identity: Option<&Identity>, body: Option<Rope>) -> Policed {
+    ///
+    /// # Errors
+    /// [`TurnError::Body`] when an edit meets something in the body that can be read in two ways.
+    pub(super) async fn police(
+        &self,
+        read: &Read,
+        identity: Option<&Identity>,
+        body: Option<Rope>,
+    ) -> Result<Policed, TurnError> {
         let kind = EventKind::ModelContext;
         if !self.pipeline.has(kind) {
-            return Policed { body, ..Policed::default() };
+            return Ok(Policed { body, ..Policed::default() });
         }
-        let Some(mut draft) = self.draft(read, body.as_ref()) else { return Policed { body, ..Policed::default() } };
+        let mut draft = self.draft(read, body.as_ref())?;
         let occasion = match identity {
             Some(identity) => self.occasion(read, identity),
             None => self.bystander(read).await,
@@ -61,27 +77,30 @@ impl Turns {
             let mut report = turn.fire(&event, context).await;
             match self.edited(read, identity, &draft, &report).await {
                 Ok(next) => draft = next,
-                Err(failure) => fail(&mut report, failure),
+                Err(Trouble::NotMade(failure)) => fail(&mut report, failure),
+                Err(Trouble::Ambiguous(error)) => return Err(error.into()),
             }
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
-                return Policed { reply: Some(reply), ..Policed::default() };
+                return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }
         }
         let body = if draft.changed { Some(Rope::from(draft.doc.bytes().clone())) } else { body };
-        Policed { body, upward: draft.upward, reply: None }
+        Ok(Policed { body, upward: draft.upward, reply: None })
     }
 
-    fn draft(&self, read: &Read, body: Option<&Rope>) -> Option<Draft> {
+    fn draft(&self, read: &Read, body: Option<&Rope>) -> Result<Draft, TurnError> {
         let (doc, view) = match body {
             None => (read.doc.clone(), read.view.clone()),
-            Some(rope) => {
-                self.reread(read, rope).inspect_err(|error| tracing::error!(%error, "a body can't be read")).ok()?
-            }
+            // What the gateway itself placed is readable; should it not be, no policy could hold.
+            Some(rope) => self.reread(read, rope).map_err(|error| match error {
+                ViewError::Scan(error) => TurnError::Body(error),
+                ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
+            })?,
         };
-        Some(Draft { doc, view: Arc::new(view), changed: false, upward: Upward::default() })
+        Ok(Draft { doc, view: Arc::new(view), changed: false, upward: Upward::default() })
     }
 
-    fn reread(&self, read: &Read, rope: &Rope) -> Result<(Doc, RequestView), crate::dialect::ViewError> {
+    fn reread(&self, read: &Read, rope: &Rope) -> Result<(Doc, RequestView), ViewError> {
         let doc = Doc::parse(rope.to_bytes())?;
         let cache = self.sessions.facts.of(read.endpoint().dialect, &read.profile.name);
         let reading = Reading { is_reminder: &|text| read.profile.is_reminder(text), cache: &cache };
@@ -96,10 +115,14 @@ impl Turns {
         identity: Option<&Identity>,
         draft: &Draft,
         report: &HookReport,
-    ) -> Result<Draft, HookFailure> {
+    ) -> Result<Draft, Trouble> {
         let mut draft = draft.clone();
         for (index, edit) in report.outcome.edits.iter().enumerate() {
-            let fails = |reason: String| HookFailure::NotMade { index, reason };
+            let fails = |reason: String| Trouble::NotMade(HookFailure::NotMade { index, reason });
+            let refused = |error: EditError| match error {
+                EditError::Scan(error) => Trouble::Ambiguous(error),
+                error => fails(error.to_string()),
+            };
             let splice = match edit {
                 Edit::HeadersSet { name, value } => {
                     draft.upward.set(name, value).map_err(|error| fails(error.to_string()))?;
@@ -111,12 +134,10 @@ impl Turns {
                 }
                 Edit::ModelSet { name } => rename(&mut draft, &name.0),
                 Edit::MessagesAppend { text, .. } => match self.append_once(read, identity, report, text).await {
-                    true => {
-                        read.dialect().edit(&draft.doc, &draft.view, edit).map_err(|error| fails(error.to_string()))?
-                    }
+                    true => read.dialect().edit(&draft.doc, &draft.view, edit).map_err(refused)?,
                     false => continue,
                 },
-                _ => read.dialect().edit(&draft.doc, &draft.view, edit).map_err(|error| fails(error.to_string()))?,
+                _ => read.dialect().edit(&draft.doc, &draft.view, edit).map_err(refused)?,
             };
             if splice.is_empty() {
                 continue;
@@ -154,7 +175,7 @@ impl Turns {
         let (session, parent, project) = match owner {
             Some(owner) => {
                 let key = match owner.name {
-                    Name::Key(key) => key,
+                    Name::Key(key) => Arc::unwrap_or_clone(key),
                     Name::History(tenant) => SessionKey { tenant, id: String::new(), agent: owner.ids.agent.clone() },
                 };
                 (key, owner.ids.parent, owner.ids.project)
