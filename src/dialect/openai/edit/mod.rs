@@ -11,6 +11,8 @@ mod replace;
 mod select;
 mod sift;
 mod system;
+#[cfg(test)]
+pub(in crate::dialect) mod testing;
 mod texts;
 
 use super::history::Read;
