@@ -21,10 +21,10 @@ pub(super) fn remove(body: &Body<'_>, which: &Selector) -> Result<Splice, EditEr
     let history = History::read(body)?;
     let calls = history.calls_of(&gone);
     history.results_of(&calls, &mut gone);
-    for (element, calls) in
-        by_element(&calls).into_iter().filter(|(element, _)| !gone.contains(element)).collect::<Vec<_>>()
-    {
-        must_be_loose(body, element)?;
+    let mut partly = by_element(&calls);
+    partly.retain(|element, _| !gone.contains(element));
+    must_be_loose(body, partly.keys().copied())?;
+    for (element, calls) in partly {
         let Some(span) = body.list.get(element) else { continue };
         if (body.form.take_calls)(&mut splice, body.doc.text(*span), span.start, &calls) == Taken::All {
             gone.insert(element);

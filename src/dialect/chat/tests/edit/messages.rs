@@ -130,7 +130,7 @@ fn calls_and_results_go_together() {
         // The old form.
         (
             &format!(
-                r#"{USER},{{"role":"assistant","content":"t","function_call":{{"name":"f","arguments":"{{}}"}}}},{{"role":"function","name":"f","content":"r"}}"#
+                r#"{USER},{{"role":"assistant","content":"t","function_call":{{"name":"f","arguments":"{{}}"}}}},{{"role":"function","name":"f","content":"r"}},{USER}"#
             ),
             remove(json!({"role": "tool"})),
             &format!(r#"{USER},{{"role":"assistant","content":"t"}},{USER}"#),
