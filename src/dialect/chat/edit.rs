@@ -77,7 +77,6 @@ impl Params<'_> {
 
 /// The body as edits see it. Without messages there is none; the view has refused such a body.
 pub(super) fn body<'d>(doc: &'d Doc, view: &'d RequestView) -> Body<'d> {
-    let lists = [("tools", Style::Nested), ("functions", Style::Bare)];
     Body {
         doc,
         view,
@@ -86,8 +85,13 @@ pub(super) fn body<'d>(doc: &'d Doc, view: &'d RequestView) -> Body<'d> {
         read: view::GRAMMAR.read,
         instructions: None,
         leading: (0..view::leading(&view.items)).collect(),
-        carriers: lists.into_iter().filter_map(|(key, style)| Carrier::member(doc, key, style)).collect(),
+        find_carriers,
     }
+}
+
+fn find_carriers(doc: &Doc, _list: &[Span]) -> Vec<Carrier> {
+    let lists = [("tools", Style::Nested), ("functions", Style::Bare)];
+    lists.into_iter().filter_map(|(key, style)| Carrier::member(doc, key, style)).collect()
 }
 
 /// Calls are counted as [`super::element::read`] reads them: `tool_calls`, then the old `function_call`.

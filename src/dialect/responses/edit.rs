@@ -63,8 +63,6 @@ fn answer(text: &str) -> String {
 /// [`EditError::Missing`] for an input of a type that is not known.
 pub(super) fn body<'d>(doc: &'d Doc, view: &'d RequestView) -> Result<Body<'d>, EditError> {
     let input = Input::of(doc).ok_or_else(|| EditError::Missing { what: "input of a known type".to_owned() })?;
-    let list = input.items.into_owned();
-    let inside = list.iter().enumerate().filter_map(|(index, span)| inside(doc, index, *span));
     Ok(Body {
         doc,
         view,
@@ -75,9 +73,14 @@ pub(super) fn body<'d>(doc: &'d Doc, view: &'d RequestView) -> Result<Body<'d>, 
             _ => None,
         },
         leading: view::leading(&view.items).collect(),
-        carriers: Carrier::member(doc, "tools", Style::Flat).into_iter().chain(inside).collect(),
-        list,
+        find_carriers,
+        list: input.items.into_owned(),
     })
+}
+
+fn find_carriers(doc: &Doc, list: &[Span]) -> Vec<Carrier> {
+    let inside = list.iter().enumerate().filter_map(|(index, span)| inside(doc, index, *span));
+    Carrier::member(doc, "tools", Style::Flat).into_iter().chain(inside).collect()
 }
 
 /// The tools in an item: Codex sends all of its own in one, and a tool search brings further ones. A list of the tools that
@@ -95,7 +98,7 @@ fn inside(doc: &Doc, index: usize, span: Span) -> Option<Carrier> {
 /// and of earlier responses where the request itself brings none.
 pub(super) fn roster(doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
     let body = body(doc, view).ok()?;
-    let brings_none = body.carriers.iter().all(Carrier::is_empty);
+    let brings_none = body.carriers().iter().all(Carrier::is_empty);
     let is_opaque = match &view.delta {
         Some(Delta::Conversation(_)) => true,
         Some(_) => brings_none,

@@ -1,4 +1,5 @@
 //! Edits: what they leave of a body, byte for byte.
+mod law;
 mod messages;
 mod params;
 mod tools;

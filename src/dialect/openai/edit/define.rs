@@ -21,7 +21,7 @@ impl<'d> Body<'d> {
     /// All tools of all lists, also those in namespaces; what can't be read is left out.
     pub(super) fn definitions(&self) -> Vec<Found<'d>> {
         let mut found = Vec::new();
-        for carrier in &self.carriers {
+        for carrier in self.carriers() {
             self.collect(&carrier.elements, carrier.style, None, &mut found);
         }
         found
@@ -92,7 +92,8 @@ pub(super) fn replace(body: &Body<'_>, name: &str, tool: &Tool) -> Result<Splice
 pub(super) fn add(body: &Body<'_>, tool: &Tool) -> Result<Splice, EditError> {
     body.must_be_new(&tool.name)?;
     let mut splice = Splice::new();
-    let carrier = body.carriers.iter().find(|carrier| carrier.holder != Holder::Stays && !carrier.elements.is_empty());
+    let carriers = body.carriers();
+    let carrier = carriers.iter().find(|carrier| carrier.holder != Holder::Stays && !carrier.elements.is_empty());
     if let Some(carrier) = carrier
         && let Some(last) = carrier.elements.last()
     {

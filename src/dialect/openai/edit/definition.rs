@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn a_definition_has_every_name_that_a_server_may_read() {
-        let cases: &[(&str, Option<&str>, &[&[&str]])] = &[
+        type Names<'n> = &'n [&'n [&'n str]];
+        let cases: &[(&str, Option<&str>, Names<'_>)] = &[
             (r#"{"type":"function","function":{"name":"f"}}"#, None, &[&["f"]]),
             (r#"{"function":{"na\u006de":"f"}}"#, None, &[&["f"]]),
             (r#"{"type":"custom","custom":{"name":"a"},"function":{"name":"b"}}"#, None, &[&["b"], &["a"]]),

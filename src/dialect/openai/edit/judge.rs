@@ -1,6 +1,6 @@
 //! Which definitions stay, in all lists of tools that a body has.
-use super::Body;
 use super::definition::Definition;
+use super::{Body, Carrier};
 use crate::dialect::edit::Sieve;
 use crate::json::{Doc, Span, raw};
 use std::collections::HashSet;
@@ -105,14 +105,14 @@ pub(super) fn all_go(list: &List) -> bool {
 }
 
 /// Judges all lists of tools.
-pub(super) fn judged(body: &Body<'_>, judge: &mut Judge<'_>) -> Vec<List> {
-    let lists = body.carriers.iter().map(|carrier| judge.judge(body.doc, &carrier.elements, &Within::default()));
+pub(super) fn judged(body: &Body<'_>, carriers: &[Carrier], judge: &mut Judge<'_>) -> Vec<List> {
+    let lists = carriers.iter().map(|carrier| judge.judge(body.doc, &carrier.elements, &Within::default()));
     lists.collect()
 }
 
 /// The names of all tools.
 pub(super) fn names(body: &Body<'_>) -> HashSet<String> {
     let mut judge = Judge::new(None);
-    judged(body, &mut judge);
+    judged(body, &body.carriers(), &mut judge);
     judge.left
 }

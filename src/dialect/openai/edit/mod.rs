@@ -11,6 +11,8 @@ mod replace;
 mod select;
 mod sift;
 mod system;
+#[cfg(test)]
+pub(in crate::dialect) mod testing;
 mod texts;
 
 use super::history::Read;
@@ -116,11 +118,16 @@ pub(in crate::dialect) struct Body<'d> {
     pub(in crate::dialect) instructions: Option<Span>,
     /// The items of the view that are instructions ahead of the conversation.
     pub(in crate::dialect) leading: Vec<usize>,
-    /// The lists of tools.
-    pub(in crate::dialect) carriers: Vec<Carrier>,
+    /// Finds the lists of tools: see [`Body::carriers`].
+    pub(in crate::dialect) find_carriers: fn(&Doc, &[Span]) -> Vec<Carrier>,
 }
 
 impl Body<'_> {
+    /// The lists of tools. Looked for by the edits that are about tools alone: the whole history may hold them.
+    pub(in crate::dialect) fn carriers(&self) -> Vec<Carrier> {
+        (self.find_carriers)(self.doc, &self.list)
+    }
+
     /// The names of all tools that the body shows, sorted.
     pub(in crate::dialect) fn roster(&self) -> Vec<String> {
         let mut names: Vec<String> = judge::names(self).into_iter().collect();

@@ -21,18 +21,16 @@ pub(super) fn remove(body: &Body<'_>, which: &Selector) -> Result<Splice, EditEr
     let history = History::read(body)?;
     let calls = history.calls_of(&gone);
     history.results_of(&calls, &mut gone);
-    for (element, calls) in
-        by_element(&calls).into_iter().filter(|(element, _)| !gone.contains(element)).collect::<Vec<_>>()
-    {
-        must_be_loose(body, element)?;
+    let mut partly = by_element(&calls);
+    partly.retain(|element, _| !gone.contains(element));
+    must_be_loose(body, partly.keys().copied())?;
+    for (element, calls) in partly {
         let Some(span) = body.list.get(element) else { continue };
         if (body.form.take_calls)(&mut splice, body.doc.text(*span), span.start, &calls) == Taken::All {
             gone.insert(element);
         }
     }
-    if !history.speech.iter().any(|element| !gone.contains(element)) {
-        return Err(EditError::Missing { what: "message that would be left".to_owned() });
-    }
+    history.must_end_as_it_did(&gone)?;
     if body.view.is_delta() && history.orphans.iter().any(|element| gone.contains(element)) {
         return Err(EditError::Missing { what: "call of that result in this request".to_owned() });
     }
@@ -58,8 +56,8 @@ struct History {
     pairs: Vec<(usize, CallAt)>,
     /// Results whose calls the body does not hold.
     orphans: Vec<usize>,
-    /// Elements that somebody says, instructions excepted.
-    speech: Vec<usize>,
+    /// Elements that somebody says, instructions excepted, and whether it is the model.
+    speech: Vec<(usize, bool)>,
 }
 
 impl History {
@@ -72,7 +70,7 @@ impl History {
             let raw = body.doc.text(*span);
             let element = (body.read)(raw)?;
             if !matches!(element.role.0, Role::System | Role::Other) {
-                history.speech.push(index);
+                history.speech.push((index, element.role.0 == Role::Assistant));
             }
             for (place, call) in element.calls.iter().enumerate() {
                 let id = if call.id.is_empty() { &call.name } else { &call.id };
@@ -95,6 +93,15 @@ impl History {
     fn calls_of(&self, gone: &BTreeSet<usize>) -> BTreeSet<CallAt> {
         let goes = |(result, call): &&(usize, CallAt)| gone.contains(result) || gone.contains(&call.0);
         self.pairs.iter().filter(goes).map(|(_, call)| *call).collect()
+    }
+
+    /// That something is left, and no answer at the end where none was: it would be one to go on with.
+    fn must_end_as_it_did(&self, gone: &BTreeSet<usize>) -> Result<(), EditError> {
+        let left = self.speech.iter().rev().find(|(element, _)| !gone.contains(element));
+        match (self.speech.last(), left) {
+            (_, Some((_, false))) | (Some((_, true)), Some(_)) => Ok(()),
+            _ => Err(EditError::Missing { what: "prompt or result that would be left at the end".to_owned() }),
+        }
     }
 
     /// Adds the results of calls.

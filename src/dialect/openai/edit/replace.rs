@@ -70,13 +70,17 @@ impl Edit<'_> {
     fn one_of(&mut self, open: &[Open<'_>], mut pieces: Vec<Piece>, heir: usize) -> Result<(), EditError> {
         let heir = pieces.remove(heir);
         self.splice.replace(heir.span, raw::quote(self.text));
-        for Open { index, span, raw, element } in open {
-            let theirs: Vec<Piece> = pieces.iter().filter(|piece| piece.element == Some(*index)).copied().collect();
-            if !theirs.is_empty() && texts::take_out(self.splice, raw, span.start, element, &theirs) {
-                must_be_loose(self.body, *index)?;
-                self.gone.insert(*index);
+        let mut emptied = vec![];
+        for theirs in pieces.chunk_by(|a, b| a.element == b.element) {
+            let element = theirs.first().and_then(|piece| piece.element);
+            let holder = open.binary_search_by_key(&element, |open| Some(open.index)).ok().and_then(|at| open.get(at));
+            let Some(Open { index, span, raw, element }) = holder else { continue };
+            if texts::take_out(self.splice, raw, span.start, element, theirs) {
+                emptied.push(*index);
             }
         }
+        must_be_loose(self.body, emptied.iter().copied())?;
+        self.gone.extend(emptied);
         Ok(())
     }
 

@@ -4,11 +4,13 @@ use crate::context::edit::{MessageRole, Selector};
 use crate::context::{Item, Role};
 use crate::dialect::EditError;
 use crate::dialect::openai::element::join;
-use crate::json::raw;
+use crate::json::{Span, raw};
+use std::collections::BTreeSet;
 
 /// Indexes into the items of the view.
 pub(super) fn selected(body: &Body<'_>, which: &Selector) -> Result<Vec<usize>, EditError> {
-    let is_message = |(index, item): &(usize, &Item)| item.role() != Role::Other && !body.leading.contains(index);
+    let is_message =
+        |(index, item): &(usize, &Item)| item.role() != Role::Other && body.leading.binary_search(index).is_err();
     let messages: Vec<(usize, &Item)> = body.view.items.iter().enumerate().filter(is_message).collect();
     let mut selected = Vec::new();
     for (from_end, (index, item)) in messages.iter().rev().enumerate() {
@@ -55,11 +57,16 @@ pub(super) fn must_be_free(body: &Body<'_>, index: usize) -> Result<(), EditErro
     if bound { Err(EditError::Signed { index }) } else { Ok(()) }
 }
 
-/// That an element may be taken out of its run of elements: not where reasoning stands, which wants the very items behind it.
-pub(super) fn must_be_loose(body: &Body<'_>, element: usize) -> Result<(), EditError> {
-    let Some(index) = body.view.items.iter().position(|item| item.elements.contains(&element)) else { return Ok(()) };
-    must_be_free(body, index)?;
-    let run = body.view.items.get(index).and_then(|item| body.list.get(item.elements.clone())).unwrap_or_default();
-    let reasons = |raw: &str| raw::get_str(raw, "type").is_some_and(|kind| kind == "reasoning");
-    if run.iter().any(|span| reasons(body.doc.text(*span))) { Err(EditError::Signed { index }) } else { Ok(()) }
+/// That elements may be taken out of their runs: not where reasoning stands, which wants the very items behind it.
+pub(super) fn must_be_loose(body: &Body<'_>, elements: impl Iterator<Item = usize>) -> Result<(), EditError> {
+    let item_of = |element| body.view.items.partition_point(|item| item.elements.end <= element);
+    let reasons = |span: &Span| raw::get_str(body.doc.text(*span), "type").is_some_and(|kind| kind == "reasoning");
+    for index in elements.map(item_of).collect::<BTreeSet<_>>() {
+        must_be_free(body, index)?;
+        let run = body.view.items.get(index).and_then(|item| body.list.get(item.elements.clone()));
+        if run.unwrap_or_default().iter().any(reasons) {
+            return Err(EditError::Signed { index });
+        }
+    }
+    Ok(())
 }

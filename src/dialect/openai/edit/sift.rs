@@ -10,10 +10,11 @@ use std::collections::HashSet;
 /// Leaves only the tools that the sieve lets through, and no choice of another one.
 pub(super) fn sift(body: &Body<'_>, sieve: Sieve<'_>) -> Result<Splice, EditError> {
     let mut judge = Judge::new(Some(sieve));
-    let lists = judged(body, &mut judge);
+    let carriers = body.carriers();
+    let lists = judged(body, &carriers, &mut judge);
     let (mut splice, mut changes) = (Splice::new(), Changes::default());
     let mut items = HashSet::new();
-    for (carrier, list) in body.carriers.iter().zip(&lists).filter(|(_, list)| !list.is_empty()) {
+    for (carrier, list) in carriers.iter().zip(&lists).filter(|(_, list)| !list.is_empty()) {
         match carrier.holder {
             Holder::Member(key) if all_go(list) => changes.remove(&[key]),
             Holder::Item(index) if all_go(list) => drop(items.insert(index)),
@@ -22,7 +23,7 @@ pub(super) fn sift(body: &Body<'_>, sieve: Sieve<'_>) -> Result<Splice, EditErro
     }
     if items.len() == body.list.len() && !items.is_empty() {
         // There is no input without items: their lists are emptied instead.
-        for (_, list) in body.carriers.iter().zip(&lists).filter(|(c, _)| matches!(c.holder, Holder::Item(_))) {
+        for (_, list) in carriers.iter().zip(&lists).filter(|(c, _)| matches!(c.holder, Holder::Item(_))) {
             write(&mut splice, body.doc, list)?;
         }
     } else {

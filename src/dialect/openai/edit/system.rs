@@ -26,11 +26,11 @@ pub(super) fn replace(body: &Body<'_>, text: &str, matching: Option<&Pattern>) -
     let heir = pieces.remove(heir);
     splice.replace(heir.span, raw::quote(text));
     let mut gone = BTreeSet::new();
-    for index in pieces.iter().filter_map(|piece| piece.element).collect::<BTreeSet<_>>() {
-        let Some(span) = body.list.get(index) else { continue };
-        let theirs: Vec<Piece> = pieces.iter().filter(|piece| piece.element == Some(index)).copied().collect();
+    for theirs in pieces.chunk_by(|a, b| a.element == b.element) {
+        let element = theirs.first().and_then(|piece| piece.element);
+        let Some((index, span)) = element.and_then(|index| Some((index, body.list.get(index)?))) else { continue };
         let raw = body.doc.text(*span);
-        if texts::take_out(&mut splice, raw, span.start, &(body.read)(raw)?, &theirs) {
+        if texts::take_out(&mut splice, raw, span.start, &(body.read)(raw)?, theirs) {
             gone.insert(index);
         }
     }

@@ -3,6 +3,7 @@ use crate::dialect::blocks;
 use crate::dialect::object::{Object, slice};
 use crate::dialect::openai::element::{Element, is_marker};
 use crate::json::{Doc, Span, Splice, raw};
+use std::collections::HashSet;
 
 /// A text that another one may replace. Spans count from the start of the body.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +45,8 @@ pub(super) fn take_out(splice: &mut Splice, raw: &str, base: usize, element: &El
     let Some(body) = element.body else { return false };
     let Some(parts) = raw::array(slice(raw, body)) else { return true };
     let parts: Vec<Span> = parts.into_iter().map(|part| part.offset(base + body.start)).collect();
-    let is_gone = |part: &Span| gone.iter().any(|piece| piece.part == Some(*part));
+    let gone: HashSet<Span> = gone.iter().filter_map(|piece| piece.part).collect();
+    let is_gone = |part: &Span| gone.contains(part);
     if parts.iter().all(is_gone) {
         return true;
     }

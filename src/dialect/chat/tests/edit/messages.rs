@@ -110,9 +110,9 @@ fn calls_and_results_go_together() {
         ),
         // The call of a removed result goes; what the model said beside it stays.
         (
-            &format!("{USER},{CALL},{RESULT}"),
+            &format!("{USER},{CALL},{RESULT},{USER}"),
             remove(json!({"role": "tool"})),
-            &format!(r#"{USER},{{"role":"assistant","content":"a"}}"#),
+            &format!(r#"{USER},{{"role":"assistant","content":"a"}},{USER}"#),
         ),
         (&format!("{USER},{both},{a},{b}"), remove(json!({"role": "tool"})), USER),
         (
@@ -130,10 +130,10 @@ fn calls_and_results_go_together() {
         // The old form.
         (
             &format!(
-                r#"{USER},{{"role":"assistant","content":"t","function_call":{{"name":"f","arguments":"{{}}"}}}},{{"role":"function","name":"f","content":"r"}}"#
+                r#"{USER},{{"role":"assistant","content":"t","function_call":{{"name":"f","arguments":"{{}}"}}}},{{"role":"function","name":"f","content":"r"}},{USER}"#
             ),
             remove(json!({"role": "tool"})),
-            &format!(r#"{USER},{{"role":"assistant","content":"t"}}"#),
+            &format!(r#"{USER},{{"role":"assistant","content":"t"}},{USER}"#),
         ),
     ]);
 }
@@ -149,7 +149,7 @@ fn messages_are_counted_from_the_end() {
         (&history, remove(json!({"index": 3})), &history),
     ]);
     let refused = CHAT.edited(&body(&format!("{SYSTEM},{USER}")), &remove(json!({"role": "user"})));
-    assert_eq!(refused, Err(EditError::Missing { what: "message that would be left".to_owned() }));
+    assert_eq!(refused, Err(EditError::Missing { what: "prompt or result that would be left at the end".to_owned() }));
 }
 
 #[test]

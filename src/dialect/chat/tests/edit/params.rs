@@ -9,12 +9,12 @@ fn parameters_are_set_where_the_client_has_them() {
         (
             r#"{"messages":[], "max_tokens" : 9,"n":1 }"#,
             set.clone(),
-            r#"{"messages":[], "max_tokens" : 5,"n":2,"seed":1,"temperature":0.5 }"#,
+            r#"{"messages":[], "max_tokens" : 5,"n":2,"temperature":0.5,"seed":1 }"#,
         ),
         (
             r#"{"max_completion_tokens":null,"messages":[]}"#,
             set,
-            r#"{"max_completion_tokens":5,"messages":[],"seed":1,"n":2,"temperature":0.5}"#,
+            r#"{"max_completion_tokens":5,"messages":[],"temperature":0.5,"seed":1,"n":2}"#,
         ),
         (
             r#"{"messages":[]}"#,
@@ -44,7 +44,7 @@ fn a_clamp_only_lowers() {
         (
             r#"{"messages":[],"max_tokens":200,"max_completion_tokens":300}"#,
             clamp.clone(),
-            r#"{"messages":[],"max_tokens":100,"max_completion_tokens":100}"#,
+            r#"{"messages":[],"max_completion_tokens":100}"#,
         ),
         (r#"{"messages":[],"max_tokens":"999"}"#, clamp.clone(), r#"{"messages":[],"max_tokens":100}"#),
         (r#"{"messages":[]}"#, clamp.clone(), r#"{"messages":[],"max_completion_tokens":100}"#),

@@ -197,12 +197,17 @@ fn what_is_not_there_is_missing() {
     for edit in [
         json!({"op": "tools.describe", "name": "x", "text": "d"}),
         json!({"op": "tools.replace", "name": "x", "tool": {"name": "y"}}),
-        json!({"op": "tools.replace", "name": "Read", "tool": {"name": "Grep"}}),
-        json!({"op": "tools.add", "tool": {"name": "Read"}}),
         json!({"op": "tool_choice.set", "choice": "x"}),
     ] {
         let refused = CHAT.edited(&tools(&[READ, GREP], ""), &edit);
         assert!(matches!(refused, Err(EditError::Missing { .. })), "{edit}: {refused:?}");
+    }
+    for (edit, name) in [
+        (json!({"op": "tools.replace", "name": "Read", "tool": {"name": "Grep"}}), "Grep"),
+        (json!({"op": "tools.add", "tool": {"name": "Read"}}), "Read"),
+    ] {
+        let refused = CHAT.edited(&tools(&[READ, GREP], ""), &edit);
+        assert_eq!(refused, Err(EditError::Exists { name: name.to_owned() }), "{edit}");
     }
     let choice = CHAT.edited(r#"{"messages":[]}"#, &json!({"op": "tool_choice.set", "choice": "none"}));
     assert_eq!(choice, Err(EditError::Missing { what: "tool".to_owned() }));
