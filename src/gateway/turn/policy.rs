@@ -68,10 +68,11 @@ impl Turns {
             Some(identity) => self.occasion(read, identity),
             None => self.bystander(read).await,
         };
+        let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
         for turn in self.pipeline.in_order(kind) {
             let request = turn.wants_request().then(|| Arc::new(read.neutral(&draft.doc, &draft.view)));
-            let particulars = Particulars { identity: &read.asked.request_id, request, ..Particulars::default() };
+            let particulars = Particulars { identity: &request_id, request, ..Particulars::default() };
             let event = occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
             let mut report = turn.fire(&event, context).await;
@@ -175,7 +176,7 @@ impl Turns {
         let (session, parent, project) = match owner {
             Some(owner) => {
                 let key = match owner.name {
-                    Name::Key(key) => Arc::unwrap_or_clone(key),
+                    Name::Key(key) => key,
                     Name::History(tenant) => SessionKey { tenant, id: String::new(), agent: owner.ids.agent.clone() },
                 };
                 (key, owner.ids.parent, owner.ids.project)
