@@ -1,5 +1,5 @@
 //! Whole responses, joined to one.
-use super::heard::{Heard, answers, separated};
+use super::heard::{Heard, HeardPart, separated};
 use super::said::Said;
 use super::tokens::Tokens;
 use crate::dialect::JoinError;
@@ -26,10 +26,10 @@ impl Bodies for Responses {
         let (first, last) = (all.first()?, all.last()?);
         let (mut parts, mut spent, mut has_text) = (vec![], Tokens::default(), false);
         for (index, heard) in all.iter().enumerate() {
-            let answers = heard.parts.iter().any(|part| answers(part));
+            let answers = heard.parts.iter().any(HeardPart::answers);
             match has_text && answers {
                 true => parts.extend(elements(&separated(&heard.parts))),
-                false => parts.extend(heard.parts.iter().map(|part| (*part).to_owned())),
+                false => parts.extend(heard.parts.iter().map(|part| part.raw.to_owned())),
             }
             has_text |= answers;
             if index + 1 < all.len() {

@@ -20,7 +20,7 @@ pub(super) struct Heard<'a> {
     object: Object<'a>,
     candidate: Option<&'a str>,
     /// The parts of the candidate's content.
-    pub(super) parts: Vec<&'a str>,
+    pub(super) parts: Vec<HeardPart<'a>>,
     /// Why the answer ended.
     pub(super) finish: Option<String>,
 }
@@ -49,7 +49,7 @@ impl<'a> Heard<'a> {
                 return Err(JoinError::OutOfOrder("another candidate".to_owned()));
             }
             heard.parts = match candidate.get("content") {
-                Some(content) => elements(parse(content)?.get("parts")),
+                Some(content) => parts(parse(content)?.get("parts"))?,
                 None => vec![],
             };
             heard.finish = candidate.string("finishReason").filter(|reason| !reason.is_empty()).map(Into::into);
@@ -78,7 +78,7 @@ impl<'a> Heard<'a> {
     /// What still goes down of a chunk whose end does not, if it says anything: parts, and what backs up the text.
     pub(super) fn leftover(&self) -> Option<String> {
         let backs_up = SOURCES.iter().any(|key| self.candidate.and_then(|raw| raw::get(raw, key)).is_some());
-        let says = backs_up || self.parts.iter().any(|part| !is_empty_text(part));
+        let says = backs_up || self.parts.iter().any(|part| !part.is_empty_text());
         self.without_end(|key| !matches!(key, "finishReason" | "finishMessage")).filter(|_| says)
     }
 
@@ -119,32 +119,48 @@ impl<'a> Heard<'a> {
 pub(super) const BETWEEN_TEXTS: &str = "\n\n";
 
 /// The parts as an array, the first text of the answer set apart from the text before it.
-pub(super) fn separated(parts: &[&str]) -> String {
-    let first = parts.iter().position(|part| answers(part));
-    let apart = |index: usize, part: &&str| match raw::get(part, "text").filter(|_| first == Some(index)) {
+pub(super) fn separated(parts: &[HeardPart<'_>]) -> String {
+    let first = parts.iter().position(HeardPart::answers);
+    let apart = |index: usize, part: &HeardPart<'_>| match part.object.span("text").filter(|_| first == Some(index)) {
         Some(text) => {
-            let (before, behind) = part.split_at(text.start + 1);
+            let (before, behind) = part.raw.split_at(text.start + 1);
             format!("{before}{}{behind}", raw::escape(BETWEEN_TEXTS))
         }
-        None => (*part).to_owned(),
+        None => part.raw.to_owned(),
     };
     let parts: Vec<String> = parts.iter().enumerate().map(|(index, part)| apart(index, part)).collect();
     format!("[{}]", parts.join(","))
 }
 
-/// Whether a part is plain text that is empty.
-pub(super) fn is_empty_text(part: &str) -> bool {
-    matches!(Object::parse(part), Ok(object) if object.entries().all(|(key, value)| (key, value) == ("text", r#""""#)))
+/// One part, its members read once.
+#[derive(Debug)]
+pub(super) struct HeardPart<'a> {
+    /// All of it.
+    pub(super) raw: &'a str,
+    /// Its members.
+    pub(super) object: Object<'a>,
 }
 
-/// Whether a part shows the user some text.
-pub(super) fn shows_text(part: &str) -> bool {
-    raw::get_str(part, "text").is_some_and(|text| !text.is_empty())
+impl HeardPart<'_> {
+    /// Whether it is plain text that is empty.
+    pub(super) fn is_empty_text(&self) -> bool {
+        self.object.entries().all(|member| member == ("text", r#""""#))
+    }
+
+    /// Whether it shows the user some text.
+    pub(super) fn shows_text(&self) -> bool {
+        self.object.string("text").is_some_and(|text| !text.is_empty())
+    }
+
+    /// Whether it is text of the answer itself, and not nothing.
+    pub(super) fn answers(&self) -> bool {
+        self.shows_text() && self.object.get("thought") != Some("true")
+    }
 }
 
-/// Whether a part is text of the answer itself, and not nothing.
-pub(super) fn answers(part: &str) -> bool {
-    shows_text(part) && raw::get(part, "thought").is_none_or(|thought| slice(part, thought) != "true")
+/// The elements of an array of parts.
+fn parts(array: Option<&str>) -> Result<Vec<HeardPart<'_>>, JoinError> {
+    elements(array).into_iter().map(|raw| Ok(HeardPart { raw, object: parse(raw)? })).collect()
 }
 
 fn parse(raw: &str) -> Result<Object<'_>, JoinError> {

@@ -2,7 +2,7 @@
 //!
 //! The precedent is the SDK's own continuation, which strings the chunks of several answers together.
 use super::framing::{Framing, SILENCE};
-use super::heard::{Heard, answers, is_empty_text, separated, shows_text};
+use super::heard::{Heard, HeardPart, separated};
 use super::said::Said;
 use super::tokens::Tokens;
 use crate::dialect::held::Held;
@@ -217,7 +217,7 @@ impl StreamJoiner {
     /// The chunk with the names, the costs and the distance from the text before that it has in the whole answer.
     fn rewritten(&mut self, heard: &Heard<'_>) -> Result<String, JoinError> {
         let unreadable = || JoinError::Unreadable("a chunk".to_owned());
-        let apart = match self.separates && heard.parts.iter().any(|part| answers(part)) {
+        let apart = match self.separates && heard.parts.iter().any(HeardPart::answers) {
             true => Some(heard.with_parts(&separated(&heard.parts)).ok_or_else(unreadable)?),
             false => None,
         };
@@ -239,12 +239,12 @@ impl StreamJoiner {
 impl Run {
     /// The next chunk of the leg, if it may stand here: behind the finish reason only token counts may.
     fn hear(&mut self, heard: &Heard<'_>) -> Result<(), JoinError> {
-        let speaks = heard.finish.is_some() || heard.parts.iter().any(|part| !is_empty_text(part));
+        let speaks = heard.finish.is_some() || heard.parts.iter().any(|part| !part.is_empty_text());
         if self.ended && speaks {
             return Err(JoinError::OutOfOrder("content behind the end".to_owned()));
         }
         heard.parts.iter().for_each(|part| self.said.part(part));
-        self.has_text |= heard.parts.iter().any(|part| answers(part));
+        self.has_text |= heard.parts.iter().any(HeardPart::answers);
         self.tokens.read(heard.get("usageMetadata"));
         self.ended |= heard.finish.is_some();
         Ok(())
@@ -253,7 +253,7 @@ impl Run {
     /// A chunk that brings both text and a natural end, as two.
     fn halves(&self, heard: &Heard<'_>) -> Option<(String, String)> {
         let is_natural = heard.finish.as_deref() == Some("STOP") && !self.said.has_call();
-        if !is_natural || !heard.parts.iter().any(|part| shows_text(part)) {
+        if !is_natural || !heard.parts.iter().any(HeardPart::shows_text) {
             return None;
         }
         Some((heard.parts_alone()?, heard.end_alone()?))

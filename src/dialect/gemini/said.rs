@@ -1,5 +1,5 @@
 //! What an answer says, as the content that goes back to the provider.
-use crate::dialect::object::Object;
+use super::heard::HeardPart;
 use crate::dialect::transcript::MAX_ANSWER;
 use crate::json::raw;
 
@@ -26,8 +26,7 @@ enum SaidPart {
 
 impl Said {
     /// Adds a part. Thoughts that nobody signed are summaries for the user: they do not go back.
-    pub(super) fn part(&mut self, part: &str) {
-        let Ok(object) = Object::parse(part) else { return self.lose() };
+    pub(super) fn part(&mut self, HeardPart { raw: part, object }: &HeardPart<'_>) {
         self.has_call |= object.get("functionCall").is_some();
         if !self.take_in(PART_COST + part.len()) {
             return;
@@ -47,7 +46,7 @@ impl Said {
             (Some(text), _) if text.is_empty() => {}
             (Some(text), Some(SaidPart::Plain(before))) => before.push_str(&text),
             (Some(text), _) => self.parts.push(SaidPart::Plain(text.into_owned())),
-            (None, _) => self.parts.push(SaidPart::Whole(part.to_owned())),
+            (None, _) => self.parts.push(SaidPart::Whole((*part).to_owned())),
         }
     }
 

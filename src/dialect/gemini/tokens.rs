@@ -1,7 +1,8 @@
 //! What several legs cost together, in the words of `usageMetadata`.
+use super::chunk;
 use crate::dialect::rewrite::Rewrite;
 
-/// Figures of what the model wrote.
+/// Figures of what the model wrote, in the order in which [`Tokens::read`] takes them.
 const OUTPUT: [&str; 2] = ["candidatesTokenCount", "thoughtsTokenCount"];
 
 /// The output of one leg, or of several.
@@ -13,9 +14,8 @@ pub(super) struct Tokens {
 impl Tokens {
     /// Reads a `usageMetadata`: a running total, which overwrites the earlier ones.
     pub(super) fn read(&mut self, usage: Option<&str>) {
-        if let Some(usage) = usage {
-            let usage = Rewrite::of_any(Some(usage));
-            self.output = OUTPUT.map(|key| usage.number(key));
+        if let Some(Ok(usage)) = usage.map(serde_json::from_str::<chunk::Tokens>) {
+            self.output = [usage.candidates_token_count, usage.thoughts_token_count];
         }
     }
 
