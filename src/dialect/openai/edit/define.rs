@@ -59,7 +59,7 @@ pub(super) fn describe(body: &Body<'_>, name: &str, text: &str) -> Result<Splice
     let mut splice = Splice::new();
     for Found { span, definition, .. } in body.named(name)? {
         if definition.is_built_in() {
-            let what = "description of a tool of its own";
+            let what = "description of a built-in tool";
             return Err(EditError::Unknown { dialect: body.form.name, what });
         }
         let mut changes = Changes::default();

@@ -76,7 +76,7 @@ impl<'a> Definition<'a> {
         self.all_names().any(|own| own == name)
     }
 
-    /// Whether the client or the provider defines what it does, and not the API.
+    /// Whether it is a tool of the API's own, which the client only switches on.
     pub(super) fn is_built_in(&self) -> bool {
         !NAMELESS.contains(&self.kind.as_ref())
     }

@@ -77,7 +77,9 @@ pub(in crate::dialect) enum Holder {
 /// A list of tools.
 #[derive(Debug)]
 pub(in crate::dialect) struct Carrier {
+    /// Where it stands.
     pub(in crate::dialect) holder: Holder,
+    /// How it writes definitions.
     pub(in crate::dialect) style: Style,
     /// The definitions.
     pub(in crate::dialect) elements: Vec<Span>,
@@ -107,8 +109,11 @@ impl Carrier {
 
 /// A request body of either API.
 pub(in crate::dialect) struct Body<'d> {
+    /// The body itself.
     pub(in crate::dialect) doc: &'d Doc,
+    /// What is known of it.
     pub(in crate::dialect) view: &'d RequestView,
+    /// How its API spells things.
     pub(in crate::dialect) form: &'static Form,
     /// The elements of the history; where the history is a string, that alone.
     pub(in crate::dialect) list: Vec<Span>,

@@ -124,7 +124,7 @@ impl Edit<'_> {
     }
 }
 
-/// Whether an element without a body is a message that could have one: only those of Chat have no type.
+/// Whether an element without a body is a message that could have one, and no call or reasoning: those have no role.
 fn is_message(raw: &str, element: &Element<'_>) -> bool {
     element.role.0 == Role::Assistant && raw::get(raw, "role").is_some()
 }
