@@ -33,7 +33,7 @@ async fn run_with(command: &Command, event: &crate::hooks::Event) -> Result<Stri
     let output = tokio::time::timeout(PATIENCE, command.run(&call)).await.expect("no hang")?;
     match output {
         Output::Written(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Output::Text(text) => panic!("a command writes: {text}"),
+        other => panic!("a command writes: {other:?}"),
     }
 }
 
