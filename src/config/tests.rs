@@ -79,7 +79,7 @@ fn the_examples_in_the_shipped_file_are_valid() {
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
-    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 4));
+    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 5));
 }
 
 #[test]
@@ -367,13 +367,13 @@ fn what_is_not_available_yet_says_so() {
         1:16: store.kind: not available yet: a store that several gateways share; leave it out
         1:23: store.url: not available yet: a store that several gateways share; leave it out
     hooks: [{ name: a, on: model.context, run: { text: x } }]
-        1:24: hooks[0].on: not available yet: edits of everything the model sees; leave it out
+        1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
     hooks: [{ name: a, on: [prompt.submit, tool.call], run: { text: x } }]
         1:40: hooks[0].on[1]: not available yet: hooks on tool calls; leave it out
     hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]
         1:27: hooks[0].run.claude_code: not available yet: hook scripts written for Claude Code; leave it out
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
-        1:46: hooks[0].run.edits: not available yet: rule hooks that edit requests; leave it out
+        1:24: hooks[0].on: edits don't run on prompt.submit, write model.context
     ");
 }
 
@@ -538,9 +538,9 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
         1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
     hooks: [{ name: a, on: prompt.submit, run: {} }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command and http
+        1:44: hooks[0].run: does nothing, write one of text, file, command, http and edits
     hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command and http
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, http and edits
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command, leave them out
     hooks: [{ name: a, on: session.stopping, run: { text: x } }]

@@ -98,7 +98,7 @@ fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<R
             None
         }
         _ => {
-            reader.refuse_at(run, "more than one runner, write one of text, file, command and http");
+            reader.refuse_at(run, "more than one runner, write one of text, file, command, http and edits");
             None
         }
     }

@@ -91,6 +91,7 @@ fn every_field_is_read_where_it_has_an_effect() {
             ),
             continue_with: None,
             veto: false,
+            edits: [],
         },
         warnings: [
             "`clear_context` has no effect on prompt.submit",
@@ -114,7 +115,7 @@ fn fields_without_effect_are_named_in_a_warning() {
     for (text, warnings) in [
         (r#"{"additionalContext":"x","a":1}"#, vec![r#"unknown fields: "additionalContext", "a""#]),
         (r#"{"block":{"reason":"no","code":1}}"#, vec![r#"unknown fields: "code""#]),
-        (r#"{"edits":[],"send":[]}"#, vec!["`edits` is not available yet", "`send` is not available yet"]),
+        (r#"{"edits":[],"send":[]}"#, vec!["`edits` has no effect on prompt.submit", "`send` is not available yet"]),
         (
             r#"{"continue":true,"message":"go on","veto":true}"#,
             vec![

@@ -142,6 +142,7 @@ fn hooks_see_the_request_in_neutral_words() {
     assert_eq!((text.as_str(), calls[0].input.get(), calls[1].input.get()), ("let me", r#"{"a":1}"#, "null"));
     let neutral = serde_json::to_value(Chat.neutral(&doc, &view)).unwrap();
     let expected = json!({
+        "kind": "",
         "system": ["S"],
         "messages": [
             {"role": "user", "text": "<reminder> d\nq1\nq2", "tool_calls": [], "tool_results": []},

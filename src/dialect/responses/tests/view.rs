@@ -170,6 +170,7 @@ fn hooks_see_the_request_in_neutral_words() {
     assert_eq!((text.as_str(), calls[1].input.get()), ("a", r#""free \"text\"""#));
     let neutral = serde_json::to_value(Responses.neutral(&doc, &view)).unwrap();
     let expected = json!({
+        "kind": "",
         "system": ["d"],
         "messages": [
             {"role": "user", "text": "<reminder> env", "tool_calls": [], "tool_results": []},
