@@ -20,6 +20,9 @@ pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-hookgate-sessi
 /// Asked of the upstream where its answer is looked into before it goes down.
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
+/// Longest body that may lie in a read buffer, in bytes: what a connection reads at once.
+const SHORT: usize = 64 << 10;
+
 /// What becomes of a request.
 pub enum Inspected {
     /// It goes up.
@@ -96,7 +99,8 @@ pub(super) async fn inspect(
             let session = Some(follow.session().to_owned());
             let again = follow.may_go_on().then(|| {
                 headers.insert(ACCEPT_ENCODING, IDENTITY);
-                Kept { body: changed.clone().unwrap_or_else(|| Rope::from(plain)), share: share.clone() }
+                let body = changed.clone().unwrap_or_else(|| Rope::from(plain));
+                Kept { body: apart(body), share: share.clone() }
             });
             let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
             Passage { body, follow: Some(follow), again, session, model }
@@ -110,6 +114,12 @@ pub(super) async fn inspect(
             return Ok(Inspected::Answered(response));
         }
     }))
+}
+
+/// A body in memory of its own. A short one is a slice of the connection's read buffer, and would keep all of it for as long
+/// as the answer lasts; a long one was gathered apart from it.
+fn apart(body: Rope) -> Rope {
+    if body.len() <= SHORT { Rope::from(body.to_bytes()) } else { body }
 }
 
 /// Tells the client its session.

@@ -36,7 +36,7 @@ pub struct Follow {
     turns: Arc<Turns>,
     live: Arc<Live>,
     /// Only where a hook listens to the end of turns.
-    occasion: Option<Occasion>,
+    occasion: Option<Arc<Occasion>>,
     /// The client's; empty where no hook reads them.
     headers: Arc<HeaderMap>,
     dialect: DialectId,
@@ -98,7 +98,7 @@ pub enum Outcome {
 
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
-        let occasion = turns.ends().then(|| turns.occasion(&read, &identity));
+        let occasion = turns.ends().then(|| Arc::new(turns.occasion(&read, &identity)));
         let headers = turns.kept_headers(&read.asked.headers);
         let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
         let (turn, number) = turn.unwrap_or_default();
@@ -236,7 +236,7 @@ impl Follow {
         let end = self.note(answer, outcome);
         let stops = outcome == Outcome::Completed && self.turns.pipeline.has(EventKind::SessionStop);
         let Some(occasion) = self.occasion.clone().filter(|_| stops) else { return (None, keeping) };
-        let ending = Ending { occasion, turn: end, reason: None };
+        let ending = Ending { occasion: (*occasion).clone(), turn: end, reason: None };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         let remembering = self.turns.clone().remember(ending.clone());
         let storing = async move {
@@ -335,7 +335,7 @@ impl Follow {
             return;
         };
         turn.put_before(&self.said);
-        let ending = Ending { occasion, turn, reason: Some(reason.to_owned()) };
+        let ending = Ending { occasion: (*occasion).clone(), turn, reason: Some(reason.to_owned()) };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         self.turns.end(ending, self.headers.clone(), running);
     }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(super) struct Stopping {
     pub(super) turns: Arc<Turns>,
     pub(super) live: Arc<Live>,
-    pub(super) occasion: Occasion,
+    pub(super) occasion: Arc<Occasion>,
     /// The client's.
     pub(super) headers: Arc<HeaderMap>,
     pub(super) endpoint: Endpoint,
