@@ -174,8 +174,8 @@ impl Conversations {
         }
         change.nodes.extend(change.successor.as_ref().map(|successor| response_node(&successor.first)));
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
-        change.nodes.retain(|node| !self.has(live, &[*node]));
-        let owner = self.remember(live, &change.nodes);
+        let owner = Arc::new(NodeOwner { session: live.key.clone(), conversation: live.id.clone() });
+        change.nodes.retain(|node| self.claim(*node, &owner));
         let mut unsaved_from = live.unsaved_from.lock().await;
         if is_forgotten() {
             return Ok(());
@@ -205,10 +205,23 @@ impl Conversations {
     }
 
     /// From now on these nodes lead to `live`.
-    fn remember(&self, live: &Live, nodes: &[Digest]) -> Arc<NodeOwner> {
+    fn remember(&self, live: &Live, nodes: &[Digest]) {
         let owner = Arc::new(NodeOwner { session: live.key.clone(), conversation: live.id.clone() });
         nodes.iter().for_each(|node| self.nodes.insert(*node, owner.clone()));
-        owner
+    }
+
+    /// From now on this node leads to `owner`; true when it did not before. One step: of two answers that bring one node at
+    /// the same time, one gives it its place.
+    fn claim(&self, node: Digest, owner: &Arc<NodeOwner>) -> bool {
+        let known = self.nodes.entry(node).or_insert_with(|| owner.clone());
+        if known.is_fresh() {
+            return true;
+        }
+        let news = *known.into_value() != **owner;
+        if news {
+            self.nodes.insert(node, owner.clone());
+        }
+        news
     }
 
     /// Takes in the nodes that were only announced. The record and the entries from `unsaved_from` on, as they are to be written; the number of the first new node, and
