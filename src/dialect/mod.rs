@@ -221,7 +221,26 @@ pub trait Dialect: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`EditError`]: nothing of it is made then.
-    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError>;
+    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+        match edit {
+            Edit::Native { dialect, patch } => return edit::native(doc, self.id(), *dialect, patch),
+            _ if view.operation == Operation::Batch => {
+                return Err(EditError::Unknown { dialect: self.id().name(), what: "edit of a batch" });
+            }
+            Edit::ModelSet { .. } | Edit::HeadersSet { .. } | Edit::HeadersRemove { .. } => return Ok(Splice::new()),
+            _ => {}
+        }
+        match edit::placed(view, edit)? {
+            Some(place) => Ok(self.lower(doc, view, &[place])?),
+            None => self.rewrite(doc, view, edit),
+        }
+    }
+
+    /// [`Dialect::edit`], for edits that are more than a patch or a text in a place that every dialect has.
+    ///
+    /// # Errors
+    /// As there.
+    fn rewrite(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError>;
 
     /// The names of the tools that the answer to this body may call, in all carriers that the dialect has; `None` where
     /// there may be others that the body does not show (cached content, stored prompts, tools of the provider).

@@ -52,7 +52,7 @@ impl Dialect for Anthropic {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+    fn rewrite(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
         edit::edit(doc, view, edit)
     }
 

@@ -50,7 +50,7 @@ impl Dialect for Chat {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+    fn rewrite(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
         openai::edit::edit(self, &edit::body(doc, view), &edit::Params(doc), edit)
     }
 

@@ -1,4 +1,5 @@
 //! An object of a body with the places of its members, counted from the start of the body.
+use crate::dialect::DialectId;
 use crate::dialect::object::{camel_case, distinct};
 use crate::json::{Doc, Kind, ScanError, Span, raw};
 use std::borrow::Cow;
@@ -13,6 +14,14 @@ pub(in crate::dialect) enum Keys {
 }
 
 impl Keys {
+    /// How this dialect does.
+    pub(in crate::dialect) const fn of(dialect: DialectId) -> Self {
+        match dialect {
+            DialectId::Anthropic | DialectId::Chat | DialectId::Responses => Self::Exact,
+            DialectId::Gemini => Self::Proto,
+        }
+    }
+
     /// The key as it is looked for.
     pub(in crate::dialect) fn read<'k>(self, key: Cow<'k, str>) -> Cow<'k, str> {
         match self {

@@ -14,14 +14,14 @@ use crate::json::{Doc, Span, Splice};
 pub(in crate::dialect) fn native(
     doc: &Doc,
     dialect: DialectId,
-    keys: Keys,
-    (meant, steps): (NativeDialect, &[PatchStep]),
+    meant: NativeDialect,
+    steps: &[PatchStep],
 ) -> Result<Splice, EditError> {
     if id(meant) != dialect {
         return Ok(Splice::new());
     }
     let steps: Vec<Step<'_>> = steps.iter().map(step).collect();
-    let same = match keys {
+    let same = match Keys::of(dialect) {
         Keys::Exact => |_: &str, _: &str| false,
         Keys::Proto => |a: &str, b: &str| camel_case(a) == camel_case(b),
     };

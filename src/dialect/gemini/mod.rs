@@ -69,7 +69,7 @@ impl Dialect for Gemini {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+    fn rewrite(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
         edit::edit(doc, view, edit)
     }
 

@@ -66,7 +66,7 @@ impl Dialect for Responses {
         lower::lower(doc, view, places)
     }
 
-    fn edit(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
+    fn rewrite(&self, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {
         openai::edit::edit(self, &edit::body(doc, view)?, &edit::Params, edit)
     }
 

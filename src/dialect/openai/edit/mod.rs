@@ -16,9 +16,9 @@ pub(in crate::dialect) mod testing;
 mod texts;
 
 use super::history::Read;
-use crate::context::{Edit, Operation, Place, RequestView, Step};
+use crate::context::{Edit, Operation, Place, RequestView};
 use crate::dialect::edit::params::{self, Mode, ParamPlaces};
-use crate::dialect::edit::{Changes, Fields, Keys, Sieve, native};
+use crate::dialect::edit::{Changes, Fields, Keys, Sieve};
 use crate::dialect::{Dialect, EditError};
 use crate::json::{Doc, Span, Splice, raw};
 use serde_json::{Map, Value};
@@ -153,7 +153,7 @@ pub(in crate::dialect) fn schema(name: &str, schema: &Value, strict: Option<bool
     named
 }
 
-/// What an edit changes: see `Dialect::edit`.
+/// What an edit changes: see `Dialect::rewrite`.
 pub(in crate::dialect) fn edit(
     dialect: &dyn Dialect,
     body: &Body<'_>,
@@ -163,17 +163,13 @@ pub(in crate::dialect) fn edit(
     if let Some(sieve) = Sieve::of(edit) {
         return sift::sift(body, sieve);
     }
-    let place = |place: Place| Ok(dialect.lower(body.doc, body.view, &[place])?);
     match edit {
-        Edit::SystemPrepend { text } => place(Place::SystemFront { after: 0, texts: vec![text.0.clone()] }),
-        Edit::SystemAppend { text } => place(Place::SystemEnd { texts: vec![text.0.clone()] }),
         Edit::SystemReplace { text, matching } => match system::replace(body, &text.0, matching.as_ref())? {
             Some(splice) => Ok(splice),
-            None => place(Place::SystemEnd { texts: vec![text.0.clone()] }),
-        },
-        Edit::MessagesAppend { role: _, text } => match body.view.step {
-            Step::Prompt { item } | Step::Tool { item } => place(Place::ItemEnd { item, texts: vec![text.0.clone()] }),
-            Step::Resume | Step::Empty => Err(EditError::Missing { what: "prompt or result at the end".to_owned() }),
+            None => {
+                let end = Place::SystemEnd { texts: vec![text.0.clone()] };
+                Ok(dialect.lower(body.doc, body.view, &[end])?)
+            }
         },
         Edit::MessagesRedact { pattern, with } => redact::redact(body, pattern, with),
         Edit::MessagesRemove { which } => remove::remove(body, which),
@@ -183,12 +179,7 @@ pub(in crate::dialect) fn edit(
         Edit::ToolsAdd { tool } => define::add(body, tool),
         Edit::ToolChoiceSet { choice } => choice::set(body, choice),
         Edit::ParamsSet(_) | Edit::ParamsClamp(_) | Edit::ParamsRemove { .. } => parameters(body, places, edit),
-        Edit::Native { dialect: meant, patch } => native(body.doc, dialect.id(), Keys::Exact, (*meant, patch)),
-        Edit::ToolsRemove { .. }
-        | Edit::ToolsKeep { .. }
-        | Edit::ModelSet { .. }
-        | Edit::HeadersSet { .. }
-        | Edit::HeadersRemove { .. } => Ok(Splice::new()),
+        _ => Ok(Splice::new()),
     }
 }
 
