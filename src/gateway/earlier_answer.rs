@@ -2,6 +2,7 @@
 //!
 //! An answer of several legs has the first one's id for the client, while the provider's history goes on behind the last
 //! one: that is the answer the client means.
+use super::answer_head::{IDENTITY, MAX_JSON, is_type};
 use super::errors::GatewayError;
 use super::request::Exchange;
 use super::router::RouteError;
@@ -11,11 +12,8 @@ use crate::json::{Doc, Splice, raw};
 use crate::upstream::UpstreamError;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderValue};
 use http::uri::PathAndQuery;
-
-/// Longest stored answer that is read to put the client's id in, in bytes: as long as an answer that is held.
-const MAX_ANSWER: usize = 32 << 20;
 
 /// An answer with two names.
 pub(super) struct Renamed {
@@ -36,7 +34,7 @@ impl Renamed {
 
     /// The line as the provider knows it. The answer is asked for uncompressed, since its id is put back.
     pub(super) fn line(&self, line: &PathAndQuery, headers: &mut HeaderMap) -> Result<PathAndQuery, RouteError> {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        headers.insert(ACCEPT_ENCODING, IDENTITY);
         let span = responses::answer_in_path(line.path()).ok_or(RouteError::NoRoute)?;
         let text = line.as_str();
         let renamed = format!("{}{}{}", &text[..span.start], self.provider, &text[span.end..]);
@@ -49,12 +47,11 @@ impl Renamed {
     /// When the upstream breaks it off.
     pub(super) async fn present(self, response: Response) -> Result<Response, GatewayError> {
         let (mut head, body) = response.into_parts();
-        let json = head.headers.get(CONTENT_TYPE).is_some_and(|v| v.as_bytes().starts_with(b"application/json"));
-        if !json || head.headers.contains_key(CONTENT_ENCODING) {
+        if !is_type(&head.headers, "application/json") || head.headers.contains_key(CONTENT_ENCODING) {
             return Ok(Response::from_parts(head, body));
         }
         let closed = |error: axum::Error| UpstreamError::Closed(error.to_string());
-        let bytes = axum::body::to_bytes(body, MAX_ANSWER).await.map_err(closed)?;
+        let bytes = axum::body::to_bytes(body, MAX_JSON).await.map_err(closed)?;
         let renamed = Doc::parse(bytes.clone()).ok().and_then(|doc| {
             let id = doc.get("id")?.value;
             let is_his = raw::string(doc.text(id)).is_some_and(|id| id == self.provider);

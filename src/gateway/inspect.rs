@@ -1,5 +1,6 @@
 //! Whether hooks look into a request, and what becomes of it.
 use super::admission::Share;
+use super::answer_head::IDENTITY;
 use super::client_body::ClientBody;
 use super::errors::GatewayError;
 use super::read::ReadBody;
@@ -16,9 +17,6 @@ use std::sync::Arc;
 
 /// Carries the session's id to the client.
 pub const SESSION_HEADER: HeaderName = HeaderName::from_static("x-hookgate-session");
-
-/// Asked of the upstream where its answer is looked into before it goes down.
-const IDENTITY: HeaderValue = HeaderValue::from_static("identity");
 
 /// Longest body that may lie in a read buffer, in bytes: what a connection reads at once.
 const SHORT: usize = 64 << 10;

@@ -4,6 +4,7 @@
 //! the one place where an error gets a status.
 
 pub mod admission;
+mod answer_head;
 pub mod body;
 mod client_body;
 mod decode;

@@ -1,5 +1,6 @@
 //! The upstream's answer on its way to the client.
 use super::admission::Place;
+use super::answer_head::{EVENT_STREAM, is_type};
 use super::body::RelayBody;
 use super::guard::StreamGuard;
 use super::leg_request::{LegBody, LegRequest};
@@ -11,12 +12,9 @@ use crate::upstream::Answer;
 use crate::upstream::headers::strip_hop_by_hop;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{StatusCode, Version};
-
-/// Media type of server-sent events.
-const EVENT_STREAM: &str = "text/event-stream";
 
 /// The answer as it is: status, headers but the hop-by-hop ones, every byte, trailers. Its places are kept
 /// until its end. `again`: the request and its body, where the answer may be continued.
@@ -57,17 +55,10 @@ fn guard(exchange: &Exchange<'_>, head: &Parts) -> Option<StreamGuard> {
     let endpoint = exchange.endpoint.as_ref()?;
     let headers = &head.headers;
     let writable = !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(CONTENT_ENCODING);
-    if head.status != StatusCode::OK || !is_event_stream(headers) || !writable {
+    if head.status != StatusCode::OK || !is_type(headers, EVENT_STREAM) || !writable {
         return None;
     }
     let framed = head.version == Version::HTTP_2 || headers.contains_key(TRANSFER_ENCODING);
     let idle = exchange.upstream.idle_timeout();
     Some(StreamGuard::new(endpoint.dialect, exchange.id, idle, framed))
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.as_bytes().get(..EVENT_STREAM.len()))
-        .is_some_and(|start| start.eq_ignore_ascii_case(EVENT_STREAM.as_bytes()))
 }

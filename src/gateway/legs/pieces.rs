@@ -1,12 +1,10 @@
 //! A leg's bytes, cut into the pieces that a joiner takes.
 use crate::context::AnswerForm;
 use crate::dialect::Piece;
+use crate::gateway::answer_head::MAX_JSON;
 use crate::json::array_stream::ArrayFramer;
 use crate::sse::Framer;
 use bytes::{Bytes, BytesMut};
-
-/// Longest JSON answer that is held, in bytes: four times what the longest output (128k tokens) takes as text.
-const MAX_BODY: usize = 32 << 20;
 
 /// Cuts a leg. Every byte of it is in exactly one piece.
 pub(super) struct Pieces {
@@ -62,7 +60,7 @@ impl Pieces {
                 framer.is_between_elements()
             }
             Source::Body => {
-                *blind |= begun.len() + chunk.len() > MAX_BODY;
+                *blind |= begun.len() + chunk.len() > MAX_JSON;
                 false
             }
         };

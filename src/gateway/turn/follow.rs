@@ -4,13 +4,14 @@ use super::ending::Ending;
 use super::identify::Identity;
 use super::occasion::{Occasion, TurnEnd};
 use super::read::Read;
-use super::stopping::{Joined, StopDirector, Stopping, is_encoded, media_type};
+use super::stopping::{Joined, StopDirector, Stopping};
 use super::turn_tap::{Delivery, TurnTap};
 use super::watch::{Watch, actual_form};
 use crate::config::EventKind;
 use crate::context::answer::Ending as AnswerEnding;
 use crate::context::{Answer, AnswerForm, Delta, Digest, Finish, Usage};
 use crate::dialect::{self, DialectId, Endpoint};
+use crate::gateway::answer_head;
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
 use crate::gateway::tap::Tap;
@@ -21,11 +22,11 @@ use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
 use crate::session::conversation::{Change, Live, Said};
 use crate::session::ledger::{Entry, What};
+use crate::session::profile::Profile;
 use crate::session::tenant::Fingerprint;
 use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use http::header::CONTENT_ENCODING;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -63,6 +64,7 @@ pub struct Follow {
 /// What it takes to continue an answer, and to remember that it was.
 struct MayGoOn {
     endpoint: Endpoint,
+    profile: Arc<Profile>,
     /// The item that the answer stands behind; `None` where the provider holds the history.
     anchor: Option<Anchor>,
     /// The client names this answer in a later request.
@@ -153,23 +155,23 @@ impl Follow {
             return Watched::only(guard);
         }
         self.bind_credential();
-        let encoding = headers.get(CONTENT_ENCODING).and_then(|v| v.to_str().ok());
+        let encoding = answer_head::encoding(headers);
         let form = actual_form(self.form, headers);
-        let Some(watch) = Watch::new(dialect::of(self.dialect), form, encoding) else {
-            tracing::warn!(encoding, "an answer can't be read; no stop hook can run for it");
+        let Some(watch) = Watch::new(dialect::of(self.dialect), form, encoding.and_then(|v| v.to_str().ok())) else {
+            tracing::warn!(?encoding, "an answer can't be read; no stop hook can run for it");
             self.settled = true;
             return Watched::only(guard);
         };
-        if again.is_some() && is_encoded(headers) {
-            tracing::warn!(encoding, "an answer is compressed though identity was asked for; its turn ends unasked");
+        if again.is_some() && encoding.is_some() {
+            tracing::warn!(?encoding, "an answer is compressed though identity was asked for; its turn ends unasked");
         }
-        let legs = again.filter(|_| !is_encoded(headers)).and_then(|again| self.stopping(headers, again));
+        let legs = again.filter(|_| encoding.is_none()).and_then(|again| self.stopping(headers, again));
         let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
         Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
     }
 
     fn stopping(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Stopping> {
-        let MayGoOn { endpoint, joined, .. } = self.may_go_on.as_ref()?;
+        let MayGoOn { endpoint, profile, joined, .. } = self.may_go_on.as_ref()?;
         *joined.lock() = Joined::new(sent);
         Some(Stopping {
             turns: self.turns.clone(),
@@ -177,7 +179,8 @@ impl Follow {
             occasion: self.occasion.clone()?,
             headers: self.headers.clone(),
             endpoint: endpoint.clone(),
-            media_type: media_type(head),
+            profile: profile.clone(),
+            media_type: answer_head::media_type(head),
             turn: self.turn.clone(),
             said: self.said.clone(),
             request,
@@ -368,6 +371,7 @@ impl Turns {
         let behind = if view.is_delta() { None } else { read.answered_item() };
         Some(MayGoOn {
             endpoint: read.endpoint().clone(),
+            profile: read.profile.clone(),
             anchor: behind.and_then(|item| identity.anchors.at(view, item)),
             is_named: read.endpoint().dialect == DialectId::Responses
                 || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),

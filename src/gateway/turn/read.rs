@@ -200,10 +200,7 @@ impl Turns {
             return Ok(Looked::unread(&doc, rename.as_ref()));
         }
         let profile = self.sessions.profiles.of(&asked.headers);
-        let dialect = dialect::of(asked.endpoint.dialect);
-        let cache = self.sessions.facts.of(asked.endpoint.dialect, &profile.name);
-        let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
-        let view = match dialect.view(&doc, &asked.endpoint, &reading) {
+        let view = match self.view(&doc, &asked.endpoint, &profile) {
             Ok(view) => view,
             Err(ViewError::Scan(error)) => return Err(error.into()),
             Err(error @ ViewError::Shape { .. }) => {
@@ -215,6 +212,16 @@ impl Turns {
         let mut read = Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline };
         read.kind = read.profile.kind(&read.facts());
         Ok(Looked::Read(Box::new(read)))
+    }
+
+    /// What a body says, in the terms of its dialect and of the client.
+    ///
+    /// # Errors
+    /// [`ViewError`]
+    pub(super) fn view(&self, doc: &Doc, endpoint: &Endpoint, profile: &Profile) -> Result<RequestView, ViewError> {
+        let cache = self.sessions.facts.of(endpoint.dialect, &profile.name);
+        let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
+        dialect::of(endpoint.dialect).view(doc, endpoint, &reading)
     }
 
     /// The user's words of one item, without the client's reminders.

@@ -5,17 +5,18 @@ use super::Turns;
 use super::occasion::{Occasion, Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::context::{Answer, Leg, LegReply, Usage};
-use crate::dialect::{self, Endpoint, Reading};
+use crate::dialect::{self, Endpoint};
+use crate::gateway::answer_head;
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::{Director, Ended, Next};
 use crate::hooks::{FireContext, Verdict};
 use crate::json::{Doc, Rope};
 use crate::session::conversation::{Live, Said};
+use crate::session::profile::Profile;
 use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::response::Parts;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -28,6 +29,8 @@ pub(super) struct Stopping {
     /// The client's.
     pub(super) headers: Arc<HeaderMap>,
     pub(super) endpoint: Endpoint,
+    /// Which client.
+    pub(super) profile: Arc<Profile>,
     /// The media type of the first leg.
     pub(super) media_type: Option<Vec<u8>>,
     /// The running turn's id.
@@ -42,9 +45,9 @@ pub(super) struct Stopping {
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// The legs in order.
-    pub(super) legs: Vec<Leg>,
+    legs: Vec<Leg>,
     /// What they said.
-    pub(super) said: Said,
+    said: Said,
     /// What each cost.
     costs: Vec<Usage>,
     /// The id of the newest answer: behind it the provider's history goes on.
@@ -53,8 +56,6 @@ pub(super) struct Joined {
     is_mute: bool,
     /// The body of the newest request.
     sent: Rope,
-    /// What the model was told for the running leg.
-    told: Option<String>,
 }
 
 impl Joined {
@@ -64,12 +65,19 @@ impl Joined {
     }
 
     /// The newest answer is followed by another one, to `sent`.
-    fn go_on(&mut self, leg: Leg, answer: &Answer, sent: Rope, told: String) {
+    fn go_on(&mut self, leg: Leg, answer: &Answer, sent: Rope) {
         self.said.text.push_str(&answer.text);
         self.costs.push(answer.usage);
         self.legs.push(leg);
         self.sent = sent;
-        self.told = Some(told);
+    }
+
+    /// What the model was told for the running leg.
+    fn told(&self) -> Option<&str> {
+        match &self.legs.last()?.reply {
+            LegReply::Message(text) => Some(text),
+            LegReply::Results(_) => None,
+        }
     }
 
     /// Nothing followed: the newest answer is the last one.
@@ -207,7 +215,7 @@ impl Stopping {
         let joined = self.joined.lock();
         let mut state = self.live.state.lock();
         let turn = state.record.turn.as_mut().filter(|turn| turn.id == self.turn).ok_or(Refusal::Gone)?;
-        if let Some(told) = &joined.told {
+        if let Some(told) = joined.told() {
             turn.note_round(told, answer);
         }
         if turn.goes_in_circles() {
@@ -226,14 +234,14 @@ impl Stopping {
         let Ended { answer, native } = leg;
         let native = native.ok_or(Refusal::Unknown)?;
         self.count()?;
-        let leg = Leg { id: answer.id.clone(), answer: native, reply: LegReply::Message(message.clone()) };
+        let leg = Leg { id: answer.id.clone(), answer: native, reply: LegReply::Message(message) };
         let body = self.next_body(leg.clone()).await?;
         let (head, next) =
             self.request.send(body.clone()).await.map_err(|error| Refusal::Upstream(error.to_string()))?;
         self.check(&head)?;
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
         tracing::info!(session = %self.live.key, turn = self.occasion.turn, "a hook sends the model back to work");
-        self.joined.lock().go_on(leg, &answer, body, message);
+        self.joined.lock().go_on(leg, &answer, body);
         Ok(next)
     }
 
@@ -258,16 +266,11 @@ impl Stopping {
     /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent.to_bytes();
-        let endpoint = self.endpoint.clone();
-        let turns = self.turns.clone();
-        let profile = turns.sessions.profiles.of(&self.headers);
+        let (turns, endpoint, profile) = (self.turns.clone(), self.endpoint.clone(), self.profile.clone());
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
-            let dialect = dialect::of(endpoint.dialect);
-            let cache = turns.sessions.facts.of(endpoint.dialect, &profile.name);
-            let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
-            let view = dialect.view(&doc, &endpoint, &reading).map_err(|error| error.to_string())?;
-            let splice = dialect.extend(&doc, &view, &leg).map_err(|error| error.to_string())?;
+            let view = turns.view(&doc, &endpoint, &profile).map_err(|error| error.to_string())?;
+            let splice = dialect::of(endpoint.dialect).extend(&doc, &view, &leg).map_err(|error| error.to_string())?;
             splice.apply(doc.bytes()).map_err(|error| error.to_string())
         };
         let made = tokio::task::spawn_blocking(work).await.map_err(|error| Refusal::Body(error.to_string()))?;
@@ -279,25 +282,14 @@ impl Stopping {
         if !head.status.is_success() {
             return Err(Refusal::Upstream(format!("HTTP status {}", head.status.as_u16())));
         }
-        if is_encoded(&head.headers) {
+        if answer_head::encoding(&head.headers).is_some() {
             return Err(Refusal::Upstream("its answer is compressed, though identity was asked for".to_owned()));
         }
-        match media_type(&head.headers) == self.media_type {
+        match answer_head::media_type(&head.headers) == self.media_type {
             true => Ok(()),
             false => Err(Refusal::Upstream("its answer has another media type than the first".to_owned())),
         }
     }
-}
-
-/// The media type without its parameters.
-pub(super) fn media_type(headers: &HeaderMap) -> Option<Vec<u8>> {
-    let value = headers.get(CONTENT_TYPE)?.as_bytes().split(|byte| *byte == b';').next()?;
-    Some(value.trim_ascii().to_ascii_lowercase())
-}
-
-/// Whether the body is compressed.
-pub(super) fn is_encoded(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_ENCODING).is_some_and(|value| !matches!(value.as_bytes(), b"" | b"identity"))
 }
 
 #[cfg(test)]
@@ -321,7 +313,7 @@ mod tests {
         for text in texts {
             let answer = (!text.is_empty()).then(|| (*text).to_owned()).into_iter().collect();
             let leg = Leg { id: None, answer, reply: LegReply::Message("go on".to_owned()) };
-            joined.go_on(leg, &said(text), Rope::default(), "go on".to_owned());
+            joined.go_on(leg, &said(text), Rope::default());
         }
         joined
     }

@@ -1,25 +1,24 @@
 //! Reads an answer while it passes: decodes a copy where it is compressed, frames it, feeds the dialect's reader.
 use crate::context::{Answer, AnswerForm};
 use crate::dialect::{AnswerReader, Dialect};
+use crate::gateway::answer_head::{EVENT_STREAM, MAX_JSON, is_type};
 use crate::json::array_stream::ArrayFramer;
 use crate::sse::Framer;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use std::io::Write;
 
-/// Longest JSON answer that is read, in bytes: four times what the longest output (128k tokens) takes as text.
-const MAX_BODY: usize = 32 << 20;
 /// Compressed bytes that are decoded at once: at the worst ratio of the codecs (about 1:1000) this is one MiB of output
 /// before the next look.
 const DECODE_STEP: usize = 1024;
 
 /// The form in which the upstream really sends: some answer a stream request with one JSON body.
 pub(super) fn actual_form(asked: AnswerForm, headers: &HeaderMap) -> AnswerForm {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let is_json = || headers.get(CONTENT_TYPE).is_some_and(|v| v.to_str().is_ok_and(|text| text.contains("json")));
     match asked {
-        _ if content_type.starts_with("text/event-stream") => AnswerForm::Sse,
+        _ if is_type(headers, EVENT_STREAM) => AnswerForm::Sse,
         AnswerForm::JsonArray => AnswerForm::JsonArray,
-        _ if content_type.contains("json") => AnswerForm::Json,
+        _ if is_json() => AnswerForm::Json,
         form => form,
     }
 }
@@ -43,9 +42,9 @@ impl Watch {
     /// For an answer of this `form`; `encoding` is the response's content-encoding. `None` when the encoding is one that
     /// can't be decoded: nothing is then known of the answer.
     pub(super) fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
-        let decoder = match encoding.map(str::trim) {
-            None | Some("" | "identity") => None,
-            Some(name) => Some(Decoder::new(name)?),
+        let decoder = match encoding {
+            None => None,
+            Some(name) => Some(Decoder::new(name.trim())?),
         };
         let source = match form {
             AnswerForm::Sse => Source::Sse(Framer::new()),
@@ -84,7 +83,7 @@ impl Watch {
                 framer.push(bytes, |element| reader.event(None, element));
                 self.blind |= framer.overflowed();
             }
-            Source::Body(body) => match body.len() + bytes.len() > MAX_BODY {
+            Source::Body(body) => match body.len() + bytes.len() > MAX_JSON {
                 true => self.blind = true,
                 false => body.extend_from_slice(bytes),
             },
