@@ -8,7 +8,7 @@ const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 
 /// Every header in which a client of any of the three providers (or of Azure) sends a credential. All of them go when
 /// the operator's key is used: the client's must not reach an upstream that it was not meant for.
-const CREDENTIALS: [HeaderName; 4] = [AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY, HeaderName::from_static("api-key")];
+pub const CREDENTIALS: [HeaderName; 4] = [AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY, HeaderName::from_static("api-key")];
 
 /// The header value that carries `key`.
 pub(super) fn value(provider: Provider, key: &str) -> Result<HeaderValue, UpstreamError> {

@@ -13,7 +13,7 @@ use crate::config::EventKind;
 use crate::context::edit::Text;
 use crate::context::placement::{Placed, TextKind};
 use crate::context::{Edit, RequestView, Step};
-use crate::dialect::{EditError, Reading, ViewError};
+use crate::dialect::{EditError, ViewError};
 use crate::hooks::{FireContext, HookFailure, HookReport, Status};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, What};
@@ -31,13 +31,20 @@ pub(super) struct Policed {
     pub reply: Option<String>,
 }
 
-/// The body as it stands.
-#[derive(Debug, Clone)]
+/// The request as it stands.
+#[derive(Debug, Clone, Default)]
 struct Draft {
-    doc: Doc,
-    view: Arc<RequestView>,
-    changed: bool,
+    /// The body, where it is another than the client's.
+    body: Option<Arc<(Doc, RequestView)>>,
     upward: Upward,
+    /// Text that was added to the history, to be recorded with what it was added to.
+    notes: Vec<Entry>,
+}
+
+impl Draft {
+    fn body<'a>(&'a self, read: &'a Read) -> (&'a Doc, &'a RequestView) {
+        self.body.as_deref().map_or((&read.doc, &read.view), |(doc, view)| (doc, view))
+    }
 }
 
 /// Why what a hook says is not done.
@@ -63,7 +70,7 @@ impl Turns {
         if !self.pipeline.has(kind) {
             return Ok(Policed { body, ..Policed::default() });
         }
-        let mut draft = self.draft(read, body.as_ref())?;
+        let mut draft = Draft { body: self.placed(read, body.as_ref())?, ..Draft::default() };
         let occasion = match identity {
             Some(identity) => self.occasion(read, identity),
             None => self.bystander(read).await,
@@ -71,12 +78,13 @@ impl Turns {
         let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
         for turn in self.pipeline.in_order(kind) {
-            let request = turn.wants_request().then(|| Arc::new(read.neutral(&draft.doc, &draft.view)));
+            let (doc, view) = draft.body(read);
+            let request = turn.wants_request().then(|| Arc::new(read.neutral(doc, view)));
             let particulars = Particulars { identity: &request_id, request, ..Particulars::default() };
             let event = occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
             let mut report = turn.fire(&event, context).await;
-            match self.edited(read, identity, &draft, &report).await {
+            match self.edited(read, identity, &draft, &report) {
                 Ok(next) => draft = next,
                 Err(Trouble::NotMade(failure)) => fail(&mut report, failure),
                 Err(Trouble::Ambiguous(error)) => return Err(error.into()),
@@ -85,32 +93,31 @@ impl Turns {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }
         }
-        let body = if draft.changed { Some(Rope::from(draft.doc.bytes().clone())) } else { body };
+        if let Some(identity) = identity.filter(|_| !draft.notes.is_empty()) {
+            self.record(identity, draft.notes).await;
+        }
+        let body = draft.body.map(|body| Rope::from(body.0.bytes().clone()));
         Ok(Policed { body, upward: draft.upward, reply: None })
     }
 
-    fn draft(&self, read: &Read, body: Option<&Rope>) -> Result<Draft, TurnError> {
-        let (doc, view) = match body {
-            None => (read.doc.clone(), read.view.clone()),
-            // What the gateway itself placed is readable; should it not be, no policy could hold.
-            Some(rope) => self.reread(read, rope).map_err(|error| match error {
-                ViewError::Scan(error) => TurnError::Body(error),
-                ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
-            })?,
-        };
-        Ok(Draft { doc, view: Arc::new(view), changed: false, upward: Upward::default() })
+    /// The body that the gateway has placed text in. It is readable; should it not be, no policy could hold.
+    fn placed(&self, read: &Read, body: Option<&Rope>) -> Result<Option<Arc<(Doc, RequestView)>>, TurnError> {
+        let read_again = body.map(|rope| self.reread(read, rope)).transpose();
+        let readable = read_again.map_err(|error| match error {
+            ViewError::Scan(error) => TurnError::Body(error),
+            ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
+        })?;
+        Ok(readable.map(Arc::new))
     }
 
     fn reread(&self, read: &Read, rope: &Rope) -> Result<(Doc, RequestView), ViewError> {
         let doc = Doc::parse(rope.to_bytes())?;
-        let cache = self.sessions.facts.of(read.endpoint().dialect, &read.profile.name);
-        let reading = Reading { is_reminder: &|text| read.profile.is_reminder(text), cache: &cache };
-        let view = read.dialect().view(&doc, read.endpoint(), &reading)?;
+        let view = self.view(&doc, read.endpoint(), &read.profile)?;
         Ok((doc, view))
     }
 
     /// The draft with all that one hook changes.
-    async fn edited(
+    fn edited(
         &self,
         read: &Read,
         identity: Option<&Identity>,
@@ -120,11 +127,7 @@ impl Turns {
         let mut draft = draft.clone();
         for (index, edit) in report.outcome.edits.iter().enumerate() {
             let fails = |reason: String| Trouble::NotMade(HookFailure::NotMade { index, reason });
-            let refused = |error: EditError| match error {
-                EditError::Scan(error) => Trouble::Ambiguous(error),
-                error => fails(error.to_string()),
-            };
-            let splice = match edit {
+            match edit {
                 Edit::HeadersSet { name, value } => {
                     draft.upward.set(name, value).map_err(|error| fails(error.to_string()))?;
                     continue;
@@ -133,41 +136,36 @@ impl Turns {
                     draft.upward.remove(names).map_err(|error| fails(error.to_string()))?;
                     continue;
                 }
-                Edit::ModelSet { name } => rename(&mut draft, &name.0),
-                Edit::MessagesAppend { text, .. } => match self.append_once(read, identity, report, text).await {
-                    true => read.dialect().edit(&draft.doc, &draft.view, edit).map_err(refused)?,
-                    false => continue,
+                Edit::MessagesAppend { text, .. } => {
+                    let note = identity.and_then(|identity| note(read, identity, &report.hook, text));
+                    if note.as_ref().zip(identity).is_some_and(|(note, identity)| stands(identity, &draft, note)) {
+                        continue;
+                    }
+                    draft.notes.extend(note);
+                }
+                _ => {}
+            }
+            let (doc, view) = draft.body(read);
+            let splice = match edit {
+                Edit::ModelSet { name } => match rename(doc, &name.0) {
+                    Some(splice) => splice,
+                    None => {
+                        draft.upward.model = Some(name.0.clone());
+                        continue;
+                    }
                 },
-                _ => read.dialect().edit(&draft.doc, &draft.view, edit).map_err(refused)?,
+                _ => read.dialect().edit(doc, view, edit).map_err(|error| match error {
+                    EditError::Scan(error) => Trouble::Ambiguous(error),
+                    error => fails(error.to_string()),
+                })?,
             };
             if splice.is_empty() {
                 continue;
             }
-            let rope = splice.apply(draft.doc.bytes()).map_err(|error| fails(EditError::from(error).to_string()))?;
-            let (doc, view) = self.reread(read, &rope).map_err(|error| fails(error.to_string()))?;
-            draft = Draft { doc, view: Arc::new(view), changed: true, ..draft };
+            let rope = splice.apply(doc.bytes()).map_err(|error| fails(error.to_string()))?;
+            draft.body = Some(Arc::new(self.reread(read, &rope).map_err(|error| fails(error.to_string()))?));
         }
         Ok(draft)
-    }
-
-    /// Records text that a hook adds to the history of a turn, so that it stands there in every later request. False when
-    /// this turn has it already.
-    async fn append_once(&self, read: &Read, identity: Option<&Identity>, report: &HookReport, text: &Text) -> bool {
-        let Some(identity) = identity else { return true };
-        let (Step::Prompt { item } | Step::Tool { item }) = read.view.step else { return true };
-        let Some(anchor) = identity.anchors.at(&read.view, item) else { return true };
-        let placed =
-            Placed { source: report.hook.to_string(), kind: TextKind::Ephemeral, text: text.0.clone(), version: None };
-        {
-            let state = identity.live.state.lock();
-            let begin = state.ledger.entries().iter().rposition(|(_, entry)| matches!(entry.what, What::Prompt { .. }));
-            let turn = state.ledger.entries().iter().skip(begin.unwrap_or_default());
-            if turn.flat_map(|(_, entry)| entry.what.texts()).any(|known| *known == placed) {
-                return false;
-            }
-        }
-        self.record(identity, vec![Entry { anchor, what: What::Note { texts: vec![placed] } }]).await;
-        true
     }
 
     /// Of a request that is no turn: what its headers and its model say.
@@ -204,14 +202,27 @@ impl Turns {
     }
 }
 
-/// The edit of the model's name; where the path names it (Gemini) the request's line changes.
-fn rename(draft: &mut Draft, name: &str) -> Splice {
+/// The edit of the model's name; `None` where the path names it (Gemini).
+fn rename(doc: &Doc, name: &str) -> Option<Splice> {
+    let member = doc.get("model").filter(|member| member.kind == Kind::String)?;
     let mut splice = Splice::new();
-    match draft.doc.get("model").filter(|member| member.kind == Kind::String) {
-        Some(member) => splice.replace(member.value, raw::quote(name)),
-        None => draft.upward.model = Some(name.to_owned()),
-    }
-    splice
+    splice.replace(member.value, raw::quote(name));
+    Some(splice)
+}
+
+/// The entry by which text that a hook adds to the history of a turn stands there in every later request, too.
+fn note(read: &Read, identity: &Identity, hook: &str, text: &Text) -> Option<Entry> {
+    let anchor = identity.anchors.at(&read.view, read.answered_item()?)?;
+    let placed = Placed { source: hook.to_owned(), kind: TextKind::Ephemeral, text: text.0.clone(), version: None };
+    Some(Entry { anchor, what: What::Note { texts: vec![placed] } })
+}
+
+/// Whether the running turn has this text already.
+fn stands(identity: &Identity, draft: &Draft, note: &Entry) -> bool {
+    let state = identity.live.state.lock();
+    let recorded = state.ledger.entries().iter().map(|(_, entry)| entry);
+    let begin = recorded.clone().rposition(|entry| matches!(entry.what, What::Prompt { .. })).unwrap_or_default();
+    recorded.skip(begin).chain(&draft.notes).any(|entry| entry.what == note.what)
 }
 
 fn fail(report: &mut HookReport, failure: HookFailure) {

@@ -1,23 +1,14 @@
 //! What changes of a request beside its body.
+use crate::upstream::credential::CREDENTIALS;
+use crate::upstream::headers::ends_here;
 use http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderMap,
-    HeaderName, HeaderValue,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderMap, HeaderName,
+    HeaderValue,
 };
 
-/// Headers that hooks have no say in, beside the hop-by-hop ones: they carry credentials, or say how the body is written.
-const KEPT: [HeaderName; 11] = [
-    AUTHORIZATION,
-    COOKIE,
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-goog-api-key"),
-    HeaderName::from_static("api-key"),
-    HOST,
-    CONTENT_LENGTH,
-    CONTENT_ENCODING,
-    CONTENT_TYPE,
-    ACCEPT_ENCODING,
-    EXPECT,
-];
+/// Headers that hooks have no say in, beside credentials and the hop-by-hop ones: cookies, and what says how the body is
+/// written.
+const KEPT: [HeaderName; 7] = [COOKIE, HOST, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, ACCEPT_ENCODING, EXPECT];
 
 /// Why a header is not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,8 +67,8 @@ impl Upward {
 
 fn changeable(name: &str) -> Result<HeaderName, HeaderError> {
     let name = HeaderName::try_from(name).map_err(|_| HeaderError::Name(name.to_owned()))?;
-    let ends_here = crate::upstream::headers::ends_here(&name);
-    if ends_here || KEPT.contains(&name) { Err(HeaderError::Kept(name)) } else { Ok(name) }
+    let is_kept = ends_here(&name) || CREDENTIALS.contains(&name) || KEPT.contains(&name);
+    if is_kept { Err(HeaderError::Kept(name)) } else { Ok(name) }
 }
 
 #[cfg(test)]
