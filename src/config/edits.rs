@@ -1,6 +1,7 @@
 //! `run.edits`: what a rule hook changes, read into [`Edit`]s with the place of the one that is wrong.
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
+use super::yaml;
 use crate::context::Edit;
 use serde_json::{Map, Value as Json, json};
 
@@ -36,8 +37,7 @@ fn json(node: &Node, reader: &mut Reader<'_>) -> Option<Json> {
     match &node.content {
         Content::Scalar { plain, .. } => {
             let text = reader.text(node, Written::WRITE)?;
-            let literal = (*plain).then(|| literal(&text)).flatten();
-            Some(literal.unwrap_or(Json::String(text)))
+            Some(if *plain { yaml::plain(text) } else { Json::String(text) })
         }
         Content::List(elements) => elements.iter().map(|element| json(element, reader)).collect(),
         Content::Map(members) => {
@@ -51,14 +51,5 @@ fn json(node: &Node, reader: &mut Reader<'_>) -> Option<Json> {
             }
             Some(Json::Object(object))
         }
-    }
-}
-
-fn literal(text: &str) -> Option<Json> {
-    match text {
-        "" | "~" | "null" => Some(Json::Null),
-        "true" => Some(Json::Bool(true)),
-        "false" => Some(Json::Bool(false)),
-        _ => text.parse().ok().map(Json::Number),
     }
 }

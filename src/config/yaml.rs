@@ -46,7 +46,7 @@ fn convert(node: Node) -> Result<Value, YamlError> {
 }
 
 /// The core schema's guess at an unquoted scalar; what is none of its types is text.
-fn plain(text: String) -> Value {
+pub(super) fn plain(text: String) -> Value {
     match text.as_str() {
         "" | "~" | "null" => Value::Null,
         "true" => Value::Bool(true),

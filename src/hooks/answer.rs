@@ -193,10 +193,10 @@ impl Reader {
             self.ignored("edits");
             return Ok(());
         }
-        for (index, edit) in edits.iter().enumerate() {
-            let edit = Edit::deserialize(edit).map_err(|e| HookFailure::Edit { index, reason: e.to_string() })?;
-            self.parsed.outcome.edits.push(edit);
-        }
+        let read = |(index, edit): (usize, &Value)| {
+            Edit::deserialize(edit).map_err(|error| HookFailure::Edit { index, reason: error.to_string() })
+        };
+        self.parsed.outcome.edits = edits.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         Ok(())
     }
 

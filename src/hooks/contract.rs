@@ -138,7 +138,7 @@ pub struct Outcome {
     /// The turn ends, whatever other hooks say. Only on `session.stopping`.
     pub veto: bool,
     /// What the model sees otherwise. Only on `model.context`.
-    pub edits: Vec<Edit>,
+    pub edits: Arc<[Edit]>,
 }
 
 #[cfg(test)]

@@ -225,7 +225,7 @@ impl Firing<'_> {
         let text_limit = self.pipeline.text_limit;
         match hook.runner.run(&call).await? {
             Output::Edits(edits) => {
-                let outcome = Outcome { edits: edits.to_vec(), ..Outcome::default() };
+                let outcome = Outcome { edits, ..Outcome::default() };
                 Ok(Some(Parsed { outcome, ..Parsed::default() }))
             }
             Output::Text(text) => Ok(Some(Outcome::plain(self.kind, &text, text_limit))),
