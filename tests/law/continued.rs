@@ -1,12 +1,12 @@
 //! What a model has seen stays seen (I6) where a hook sends it back to work: random conversations of answers of several
 //! legs, and clients that keep and send them as real ones do.
+use crate::cases;
 use crate::line::{Answer, Line, Said, Style};
 use crate::wire::{self, Part, Role, Seen, Wire};
 use crate::world::{Outcome, Reply, Stage, World};
 use bytes::Bytes;
 use hookgate::config::{Layout, Retain};
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestError, TestRunner};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -337,18 +337,7 @@ fn tokens(seen: &Seen) -> Vec<String> {
 }
 
 fn law(wire: &dyn Wire) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let stage = runtime.block_on(Stage::start());
-    let cases = std::env::var("LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
-    let mut runner = TestRunner::new(Cases { cases, failure_persistence: None, ..Cases::default() });
-    let result = runner.run(&case(), |case| {
-        runtime.block_on(async { Play::new(&case, wire, &stage).await.play().await }).map_err(TestCaseError::fail)
-    });
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\n{case:#?}"),
-        Err(other) => panic!("{other}"),
-    }
+    cases::law(CASES, case(), async |case, stage| Play::new(case, wire, stage).await.play().await);
 }
 
 #[test]

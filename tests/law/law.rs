@@ -1,11 +1,11 @@
 //! What a model has seen stays seen (I6): random conversations, and what must hold of every request in them.
+use crate::cases;
 use crate::line::{Answer, Line, Said, Style};
 use crate::wire::{self, Part, Role, Seen, Wire};
 use crate::world::{Outcome, Reply, Stage, World, mark, marks};
 use bytes::Bytes;
 use hookgate::config::{Config, Layout, Retain};
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestError, TestRunner};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -464,18 +464,7 @@ fn contains_in_order(text: &str, inner: &str) -> bool {
 }
 
 fn law(wire: &dyn Wire) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let stage = runtime.block_on(Stage::start());
-    let cases = std::env::var("LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(CASES);
-    let mut runner = TestRunner::new(Cases { cases, failure_persistence: None, ..Cases::default() });
-    let result = runner.run(&case(), |case| {
-        runtime.block_on(async { Play::new(&case, wire, &stage).await.play().await }).map_err(TestCaseError::fail)
-    });
-    match result {
-        Ok(()) => {}
-        Err(TestError::Fail(why, case)) => panic!("{why}\n{case:#?}"),
-        Err(other) => panic!("{other}"),
-    }
+    cases::law(CASES, case(), async |case, stage| Play::new(case, wire, stage).await.play().await);
 }
 
 #[test]

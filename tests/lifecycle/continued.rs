@@ -38,6 +38,30 @@ fn answers(reply: Value) -> Play {
     }
 }
 
+/// The hook answers when the gate is open.
+fn thinks(gate: &Gate, reply: Value) -> Play {
+    let gate = gate.clone();
+    Play {
+        hooks: CHECKED,
+        answers: Box::new(move |event| match event["event"].as_str() {
+            Some("session.stopping") => (Some(gate.clone()), reply.clone()),
+            _ => (None, json!({})),
+        }),
+        ..Play::default()
+    }
+}
+
+/// A client that has read the answer's words while the hook thinks.
+async fn while_it_thinks(stage: &Stage, speech: Speech) -> Client {
+    let mut agent = stage.agent(speech, true);
+    agent.history.push(Item::user("fix it"));
+    let mut client = agent.begin().await;
+    client.head().await;
+    soon(read_until(&mut client, "ANSWER0")).await;
+    stage.wait_events("session.stopping", 1).await;
+    client
+}
+
 /// `turn.FIELD` of each event of a kind.
 fn told(stage: &Stage, kind: &str, field: &str) -> Vec<Value> {
     stage.events(kind).iter().map(|event| event["turn"][field].clone()).collect()
@@ -110,22 +134,8 @@ async fn an_answer_that_is_not_continued_is_what_the_provider_sent() {
 async fn text_goes_down_while_the_hook_still_thinks() {
     for speech in ALL {
         let gate = Gate::new();
-        let hook = gate.clone();
-        let stage = Stage::play(Play {
-            hooks: CHECKED,
-            answers: Box::new(move |event| match event["event"].as_str() {
-                Some("session.stopping") => (Some(hook.clone()), json!({})),
-                _ => (None, json!({})),
-            }),
-            ..Play::default()
-        })
-        .await;
-        let mut agent = stage.agent(speech, true);
-        agent.history.push(Item::user("hello"));
-        let mut client = agent.begin().await;
-        client.head().await;
-        soon(read_until(&mut client, "ANSWER0")).await;
-        stage.wait_events("session.stopping", 1).await;
+        let stage = Stage::play(thinks(&gate, json!({}))).await;
+        let mut client = while_it_thinks(&stage, speech).await;
         assert!(stage.events("session.stop").is_empty(), "{speech:?}");
         gate.open();
         let rest = soon(read_until(&mut client, "never")).await;
@@ -345,22 +355,8 @@ async fn the_same_text_that_brings_the_same_answer_again_and_again_ends_the_loop
 async fn a_client_that_leaves_while_the_hook_thinks_ends_everything() {
     for speech in ALL {
         let gate = Gate::new();
-        let hook = gate.clone();
-        let stage = Stage::play(Play {
-            hooks: CHECKED,
-            answers: Box::new(move |event| match event["event"].as_str() {
-                Some("session.stopping") => (Some(hook.clone()), json!({"continue": true, "message": TEXT})),
-                _ => (None, json!({})),
-            }),
-            ..Play::default()
-        })
-        .await;
-        let mut agent = stage.agent(speech, true);
-        agent.history.push(Item::user("fix it"));
-        let mut client = agent.begin().await;
-        client.head().await;
-        soon(read_until(&mut client, "ANSWER0")).await;
-        stage.wait_events("session.stopping", 1).await;
+        let stage = Stage::play(thinks(&gate, json!({"continue": true, "message": TEXT}))).await;
+        let client = while_it_thinks(&stage, speech).await;
         drop(client);
         let fail = &stage.wait_events("session.fail", 1).await[0];
         gate.open();
