@@ -161,6 +161,30 @@ async fn a_turn_is_continued_three_times_and_a_new_prompt_starts_anew() {
     }
 }
 
+/// Both legs in two pieces, cut where the request's session says.
+fn cut_in_two(request: &Recorded, _: usize) -> Vec<Step> {
+    let leg = usize::from(String::from_utf8_lossy(&request.body).contains(TEXT));
+    let bytes = Speech::of(request).frames(leg, &Words::text(format!("ANSWER{leg} \u{5317}"))).concat();
+    let at: usize = request.head.get("x-cut").unwrap().parse().unwrap();
+    let (begin, end) = bytes.split_at(at.min(bytes.len() - 1));
+    vec![event_stream(), Step::chunk(begin), Step::chunk(end), Step::last_chunk()]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b07_a_cut_of_the_network_anywhere_in_both_legs_changes_nothing() {
+    for speech in ALL {
+        let stage = Stage::play(Play { says: Box::new(cut_in_two), ..insists(1) }).await;
+        let mut whole: Option<String> = None;
+        for at in 1..speech.frames(0, &Words::text("ANSWER0 \u{5317}")).concat().len() {
+            let headers = session(&format!("cut-{at}")) + &format!("x-cut: {at}\r\n");
+            let answer = stage.agent(speech, true).headers(headers).prompt("fix it").await;
+            let text = answer.text();
+            assert!(answer.whole && text.contains("ANSWER0") && text.contains("ANSWER1"), "{speech:?} {at}: {text}");
+            assert_eq!(whole.get_or_insert_with(|| text.clone()), &text, "{speech:?} cut at {at}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_cap_holds_over_tool_steps() {
     for (speech, stream) in every_form() {
