@@ -125,8 +125,14 @@ impl Turn<'_> {
         self.hook.wants_request()
     }
 
-    /// Runs it.
-    pub async fn fire(&self, event: &Event, context: FireContext<'_>) -> HookReport {
+    /// Runs it, and makes what it asks for with `make`, whose failure is the hook's: a hook that could not be obeyed did not
+    /// run well, and must not be counted as if it had. What was made; `None` when it failed.
+    pub async fn fire<T>(
+        &self,
+        event: &Event,
+        context: FireContext<'_>,
+        make: impl FnOnce(&HookReport) -> Result<T, HookFailure>,
+    ) -> (HookReport, Option<T>) {
         let variables = Variables::new(self.kind, event, context.headers);
         let firing = Firing {
             pipeline: self.pipeline,
@@ -135,7 +141,10 @@ impl Turn<'_> {
             deadline: context.deadline,
             variables: &variables,
         };
-        firing.report(self.hook).await
+        let mut report = firing.run_guarded(self.hook).await;
+        let made = make(&report).map_err(|failure| report.fail(failure)).ok();
+        firing.record(&report);
+        (report, made)
     }
 }
 
@@ -185,14 +194,19 @@ struct Firing<'a> {
 
 impl Firing<'_> {
     async fn report(&self, hook: &Entry) -> HookReport {
+        let report = self.run_guarded(hook).await;
+        self.record(&report);
+        report
+    }
+
+    /// Not recorded yet.
+    async fn run_guarded(&self, hook: &Entry) -> HookReport {
         let span = tracing::info_span!("hook", hook = &*hook.name, event = self.kind.name());
         let started = Instant::now();
         // A panic in here is a defect, but it must stay inside this hook.
-        let result = AssertUnwindSafe(self.bounded(hook, started)).catch_unwind().instrument(span.clone()).await;
+        let result = AssertUnwindSafe(self.bounded(hook, started)).catch_unwind().instrument(span).await;
         let result = result.unwrap_or_else(|panic| Err(HookFailure::Panicked(panic_text(&*panic))));
-        let report = hook_report(hook, result, started.elapsed());
-        span.in_scope(|| self.record(&report));
-        report
+        hook_report(hook, result, started.elapsed())
     }
 
     /// The parsed answer within the time that there is; `None` when `when` is false.

@@ -56,4 +56,10 @@ impl HookReport {
     pub fn blocks(&self) -> bool {
         matches!(self.status, Status::Failed(_)) && self.on_error == OnError::Block && self.mode == Mode::Enforce
     }
+
+    /// It failed after all: what it asked for can't be done.
+    pub(super) fn fail(&mut self, failure: HookFailure) {
+        self.status = Status::Failed(failure);
+        self.outcome = Outcome::default();
+    }
 }

@@ -74,6 +74,20 @@ async fn a_hook_whose_edit_can_not_be_made_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_hook_that_could_not_be_obeyed_is_counted_as_failed_and_nowhere_as_ok() {
+    let yaml = "hooks:
+  - { name: counted-rule, on: model.context, run: { edits: [{ op: tools.describe, name: none, text: x }] } }
+";
+    let stage = Stage::play(rules(yaml.to_owned())).await;
+    stage.agent(Speech::Chat, true).prompt("hello").await;
+    let metrics = hookgate::telemetry::metrics::install().render();
+    let mine = |line: &&str| line.starts_with("hookgate_hook_runs_total{") && line.contains("counted-rule");
+    let runs: Vec<&str> = metrics.lines().filter(mine).collect();
+    let [run] = runs[..] else { panic!("{runs:?}") };
+    assert!(run.contains(r#"result="failed""#) && run.ends_with(" 1"), "{run}");
+}
+
+#[tokio::test]
 async fn a_rule_that_must_hold_refuses_the_request_when_it_can_not() {
     let yaml = "hooks:
   - { name: strict, on: model.context, on_error: block, run: { edits: [{ op: tools.describe, name: none, text: x }] } }

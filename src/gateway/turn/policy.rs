@@ -14,7 +14,7 @@ use crate::context::edit::Text;
 use crate::context::placement::{Placed, TextKind};
 use crate::context::{Edit, RequestView, Step};
 use crate::dialect::{EditError, ViewError};
-use crate::hooks::{FireContext, HookFailure, HookReport, Status};
+use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
@@ -47,12 +47,11 @@ impl Draft {
     }
 }
 
-/// Why what a hook says is not done.
-enum Trouble {
-    /// An edit can't be made: the hook failed.
-    NotMade(HookFailure),
+/// Why what a hook says is not done: the hook failed.
+struct Trouble {
+    failure: HookFailure,
     /// The body can be read in two ways: a policy that reads it in one of them would not hold.
-    Ambiguous(ScanError),
+    ambiguous: Option<ScanError>,
 }
 
 impl Turns {
@@ -83,12 +82,18 @@ impl Turns {
             let particulars = Particulars { identity: &request_id, request, ..Particulars::default() };
             let event = occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
-            let mut report = turn.fire(&event, context).await;
-            match self.edited(read, identity, &draft, &report) {
-                Ok(next) => draft = next,
-                Err(Trouble::NotMade(failure)) => fail(&mut report, failure),
-                Err(Trouble::Ambiguous(error)) => return Err(error.into()),
+            let mut ambiguous = None;
+            let make = |report: &HookReport| {
+                self.edited(read, identity, &draft, report).map_err(|trouble| {
+                    ambiguous = trouble.ambiguous;
+                    trouble.failure
+                })
+            };
+            let (report, next) = turn.fire(&event, context, make).await;
+            if let Some(error) = ambiguous {
+                return Err(error.into());
             }
+            draft = next.unwrap_or(draft);
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }
@@ -126,7 +131,7 @@ impl Turns {
     ) -> Result<Draft, Trouble> {
         let mut draft = draft.clone();
         for (index, edit) in report.outcome.edits.iter().enumerate() {
-            let fails = |reason: String| Trouble::NotMade(HookFailure::NotMade { index, reason });
+            let fails = |reason: String| Trouble { failure: HookFailure::NotMade { index, reason }, ambiguous: None };
             match edit {
                 Edit::HeadersSet { name, value } => {
                     draft.upward.set(name, value).map_err(|error| fails(error.to_string()))?;
@@ -154,9 +159,12 @@ impl Turns {
                         continue;
                     }
                 },
-                _ => read.dialect().edit(doc, view, edit).map_err(|error| match error {
-                    EditError::Scan(error) => Trouble::Ambiguous(error),
-                    error => fails(error.to_string()),
+                _ => read.dialect().edit(doc, view, edit).map_err(|error| {
+                    let trouble = fails(error.to_string());
+                    match error {
+                        EditError::Scan(error) => Trouble { ambiguous: Some(error), ..trouble },
+                        _ => trouble,
+                    }
                 })?,
             };
             if splice.is_empty() {
@@ -223,10 +231,4 @@ fn stands(identity: &Identity, draft: &Draft, note: &Entry) -> bool {
     let recorded = state.ledger.entries().iter().map(|(_, entry)| entry);
     let begin = recorded.clone().rposition(|entry| matches!(entry.what, What::Prompt { .. })).unwrap_or_default();
     recorded.skip(begin).chain(&draft.notes).any(|entry| entry.what == note.what)
-}
-
-fn fail(report: &mut HookReport, failure: HookFailure) {
-    tracing::warn!(hook = &*report.hook, "hook {:?} failed: {failure}", report.hook);
-    report.status = Status::Failed(failure);
-    report.outcome = Default::default();
 }
