@@ -246,6 +246,10 @@ pub enum EventKind {
     PromptSubmit,
     /// `model.context`
     ModelContext,
+    /// `tool.result`
+    ToolResult,
+    /// `tool.call`
+    ToolCall,
     /// `session.stopping`
     SessionStopping,
     /// `session.stop`
@@ -258,10 +262,12 @@ pub enum EventKind {
 
 impl EventKind {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::SessionStart,
         Self::PromptSubmit,
         Self::ModelContext,
+        Self::ToolResult,
+        Self::ToolCall,
         Self::SessionStopping,
         Self::SessionStop,
         Self::SessionFail,
@@ -274,6 +280,8 @@ impl EventKind {
             Self::SessionStart => "session.start",
             Self::PromptSubmit => "prompt.submit",
             Self::ModelContext => "model.context",
+            Self::ToolResult => "tool.result",
+            Self::ToolCall => "tool.call",
             Self::SessionStopping => "session.stopping",
             Self::SessionStop => "session.stop",
             Self::SessionFail => "session.fail",

@@ -357,7 +357,6 @@ fn what_is_not_available_yet_says_so() {
         "bus: { maildir: x }",
         "store: { kind: redis, url: 'redis://h' }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
-        "hooks: [{ name: a, on: [prompt.submit, tool.call], run: { text: x } }]",
         "hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
@@ -368,8 +367,6 @@ fn what_is_not_available_yet_says_so() {
         1:23: store.url: not available yet: a store that several gateways share; leave it out
     hooks: [{ name: a, on: model.context, run: { text: x } }]
         1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
-    hooks: [{ name: a, on: [prompt.submit, tool.call], run: { text: x } }]
-        1:40: hooks[0].on[1]: not available yet: hooks on tool calls; leave it out
     hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]
         1:27: hooks[0].run.claude_code: not available yet: hook scripts written for Claude Code; leave it out
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]

@@ -247,10 +247,6 @@ choice! {
     Include: "request" { "request" => Request, }
 }
 
-/// Events that are agreed on but do not fire yet.
-const LATER_EVENTS: [(&str, &str); 2] =
-    [("tool.result", "hooks on tool results"), ("tool.call", "hooks on tool calls")];
-
 impl Value for EventKind {
     const WRITE: &'static str = "an event such as session.start or prompt.submit";
 
@@ -258,11 +254,7 @@ impl Value for EventKind {
         let word = reader.text(node, Self::WRITE)?;
         let known = Self::ALL.into_iter().find(|kind| kind.name() == word);
         if known.is_none() {
-            let what = match LATER_EVENTS.iter().find(|(name, _)| *name == word) {
-                Some((_, feature)) => not_yet(feature),
-                None => unknown("event", &word, &Self::ALL.map(Self::name)),
-            };
-            reader.refuse(node.place, what);
+            reader.refuse(node.place, unknown("event", &word, &Self::ALL.map(Self::name)));
         }
         known
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Fields of the contract that later versions honour: known, so no typing error, but without effect.
-const LATER: [&str; 3] = ["tool", "propose", "send"];
+const LATER: [&str; 2] = ["propose", "send"];
 
 /// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
 const NAMED_FIELDS: usize = 8;
@@ -21,6 +21,9 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The reason when a hook blocks and gives none. Going on instead would turn a policy's "no" into a "yes".
 const NO_REASON: &str = "A policy refused this prompt.";
+
+/// The same for a tool call.
+const NO_CALL_REASON: &str = "A policy refused this tool call.";
 
 /// An outcome, and what was wrong with the answer but not wrong enough to fail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,7 +77,7 @@ impl Reader {
     }
 
     fn plain(&mut self, text: &str) {
-        if matches!(self.kind, EventKind::SessionStart | EventKind::PromptSubmit) {
+        if matches!(self.kind, EventKind::SessionStart | EventKind::PromptSubmit | EventKind::ToolResult) {
             // The line ends at the end belong to `echo` and to the editor, as in a shell's `$(...)`.
             self.push_context(text.trim_end_matches(['\n', '\r']));
         } else if !text.trim().is_empty() {
@@ -98,6 +101,7 @@ impl Reader {
                 "message" => message = self.message(value)?,
                 "veto" => self.parsed.outcome.veto = self.flag("veto", value)?.unwrap_or_default(),
                 "edits" => self.edits(value)?,
+                "tool" => self.tool(value)?,
                 later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
                 _ => unknown.push(field.as_str()),
             }
@@ -126,7 +130,13 @@ impl Reader {
             value.as_bool().ok_or(HookFailure::WrongType { field: "clear_context", expected: "true or false" })?;
         match self.kind {
             // A prompt's context is ephemeral; it has no slot that could be emptied. An end that is not decided has no say.
-            EventKind::PromptSubmit | EventKind::ModelContext | EventKind::SessionStopping if clear => {
+            EventKind::PromptSubmit
+            | EventKind::ModelContext
+            | EventKind::ToolResult
+            | EventKind::ToolCall
+            | EventKind::SessionStopping
+                if clear =>
+            {
                 self.ignored("clear_context")
             }
             _ => self.parsed.outcome.clear_context = clear,
@@ -200,6 +210,48 @@ impl Reader {
         Ok(())
     }
 
+    fn tool(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let wrong = |field, expected| HookFailure::WrongType { field, expected };
+        let members = value.as_object().ok_or_else(|| wrong("tool", "an object"))?;
+        let mut unknown = Vec::new();
+        for (field, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+            match field.as_str() {
+                "deny" => self.deny(value.as_str().ok_or_else(|| wrong("tool.deny", "a text"))?),
+                "input" if value.is_object() || value.is_string() => self.tool_input(value),
+                "input" => return Err(wrong("tool.input", "an object, or the text of a free-form tool")),
+                "result" => self.tool_result(value.as_str().ok_or_else(|| wrong("tool.result", "a text"))?),
+                _ => unknown.push(field.as_str()),
+            }
+        }
+        self.unknown_fields(&unknown);
+        Ok(())
+    }
+
+    fn deny(&mut self, reason: &str) {
+        if self.kind != EventKind::ToolCall {
+            return self.ignored("tool.deny");
+        }
+        if reason.trim().is_empty() {
+            self.warn("`tool.deny` has no reason".into());
+        }
+        let reason = if reason.trim().is_empty() { NO_CALL_REASON } else { reason };
+        self.parsed.outcome.tool.deny = Some(self.cut(reason));
+    }
+
+    fn tool_input(&mut self, input: &Value) {
+        match self.kind {
+            EventKind::ToolCall => self.parsed.outcome.tool.input = Some(input.clone()),
+            _ => self.ignored("tool.input"),
+        }
+    }
+
+    fn tool_result(&mut self, text: &str) {
+        match self.kind {
+            EventKind::ToolResult => self.parsed.outcome.tool.result = Some(self.cut(text)),
+            _ => self.ignored("tool.result"),
+        }
+    }
+
     /// The one text member of an object; `None` when it is absent or blank. `paths`: of the object and of the member.
     fn member<'v>(
         &mut self,
@@ -224,7 +276,7 @@ impl Reader {
         }
         // What a stopping hook has to say to the model is its message; slots are for when the turn is over.
         // What stands in every request is an edit.
-        if matches!(self.kind, EventKind::SessionStopping | EventKind::ModelContext) {
+        if matches!(self.kind, EventKind::SessionStopping | EventKind::ModelContext | EventKind::ToolCall) {
             return self.ignored("context");
         }
         let text = self.cut(text);

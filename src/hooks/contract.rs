@@ -2,6 +2,8 @@
 use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +32,9 @@ pub struct Event {
     /// Only for hooks with `include: [request]`; the pipeline takes it out for the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Arc<NeutralRequest>>,
+    /// Only on `tool.call` and `tool.result`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolInfo>,
     /// Only on stopping, stop and fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnInfo>,
@@ -81,6 +86,21 @@ pub struct ModelInfo {
 pub struct PromptInfo {
     /// The user's words.
     pub text: String,
+}
+
+/// `tool`: a call, and on `tool.result` what came of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct ToolInfo {
+    /// The call's id; empty where the dialect has none (Gemini).
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments, as the model wrote them; `null` where the request does not show them.
+    pub input: Box<RawValue>,
+    /// What the tool said, its texts joined by newlines; `null` on `tool.call`.
+    pub result: Option<String>,
+    /// Whether the tool failed.
+    pub is_error: bool,
 }
 
 /// `turn`.
@@ -139,6 +159,19 @@ pub struct Outcome {
     pub veto: bool,
     /// What the model sees otherwise. Only on `model.context`.
     pub edits: Arc<[Edit]>,
+    /// What becomes of a tool's call or result. Only on `tool.call` and `tool.result`.
+    pub tool: ToolOutcome,
+}
+
+/// What a hook says of one tool call or of its result.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolOutcome {
+    /// The call is not made; the model is told why. Only on `tool.call`.
+    pub deny: Option<String>,
+    /// The call is made with these arguments instead. Only on `tool.call`.
+    pub input: Option<Value>,
+    /// The model gets this text as the result. Only on `tool.result`.
+    pub result: Option<String>,
 }
 
 #[cfg(test)]

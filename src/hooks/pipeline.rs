@@ -25,6 +25,8 @@ const fn default_timeout(kind: EventKind) -> Duration {
         EventKind::SessionStopping => Duration::from_secs(120),
         EventKind::SessionStart
         | EventKind::ModelContext
+        | EventKind::ToolResult
+        | EventKind::ToolCall
         | EventKind::SessionStop
         | EventKind::SessionFail
         | EventKind::SessionEnd => Duration::from_secs(5),
@@ -305,6 +307,9 @@ fn effects(outcome: &Outcome) -> String {
         (outcome.respond.is_some(), "respond"),
         (outcome.continue_with.is_some(), "continue"),
         (outcome.veto, "veto"),
+        (outcome.tool.deny.is_some(), "tool.deny"),
+        (outcome.tool.input.is_some(), "tool.input"),
+        (outcome.tool.result.is_some(), "tool.result"),
         (!outcome.edits.is_empty(), "edits"),
     ];
     effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect::<Vec<_>>().join(", ")

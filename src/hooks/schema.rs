@@ -32,6 +32,7 @@ pub fn event() -> Value {
                 "properties": {"text": {"type": "string"}},
             },
             "request": request(),
+            "tool": tool(),
             "turn": turn(),
             "reason": {"type": ["string", "null"], "description": "Why a turn failed or a session ended; only on session.fail and session.end."},
         },
@@ -47,7 +48,7 @@ pub fn answer() -> Value {
         "type": "object",
         "properties": {
             "context": {
-                "description": "On session.start, session.stop, session.fail and session.end the slot's persistent text, on prompt.submit text for this turn.",
+                "description": "On session.start, session.stop, session.fail and session.end the slot's persistent text, on prompt.submit text for this turn, on tool.result text behind the result.",
                 "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
             },
             "clear_context": {"type": "boolean", "description": "Empties the slot."},
@@ -69,6 +70,15 @@ pub fn answer() -> Value {
                 "description": "model.context only: what the model sees otherwise; all of it or nothing.",
                 "type": "array",
                 "items": {"type": "object", "required": ["op"], "properties": {"op": {"enum": crate::context::edit::OPERATIONS}}},
+            },
+            "tool": {
+                "description": "tool.call and tool.result only: what becomes of the call or of its result.",
+                "type": "object",
+                "properties": {
+                    "deny": {"type": "string", "description": "tool.call: the call is not made, the model gets this as an error result."},
+                    "input": {"type": ["object", "string"], "description": "tool.call: the call is made with this instead; a string for a free-form tool."},
+                    "result": {"type": "string", "description": "tool.result: the model gets this instead."},
+                },
             },
             "veto": {"type": "boolean", "description": "session.stopping only: the turn ends, whatever other hooks say."},
         },
@@ -134,6 +144,21 @@ fn request() -> Value {
             }},
             "tool_choice": {},
             "params": {"type": "object"},
+        },
+    })
+}
+
+fn tool() -> Value {
+    json!({
+        "description": "A tool call, and what came of it; only on tool.call and tool.result.",
+        "type": "object",
+        "required": ["id", "name", "input", "result", "is_error"],
+        "properties": {
+            "id": {"type": "string", "description": "Empty where the dialect has none (Gemini)."},
+            "name": {"type": "string"},
+            "input": {},
+            "result": {"type": ["string", "null"], "description": "The texts of the result, joined by newlines; null on tool.call."},
+            "is_error": {"type": "boolean"},
         },
     })
 }

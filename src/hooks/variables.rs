@@ -29,6 +29,8 @@ pub(super) enum Variable {
     Request,
     /// `request.tools`.
     Tools,
+    /// `tool` of the payload; undefined but on `tool.call` and `tool.result`.
+    Tool,
     /// `turn` of the payload; undefined but on stopping, stop and fail.
     Turn,
     /// The client's headers by lower-case name, without credentials.
@@ -38,13 +40,14 @@ pub(super) enum Variable {
 }
 
 impl Variable {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Event,
         Self::Session,
         Self::Model,
         Self::Prompt,
         Self::Request,
         Self::Tools,
+        Self::Tool,
         Self::Turn,
         Self::Headers,
         Self::Now,
@@ -58,6 +61,7 @@ impl Variable {
             Self::Prompt => "prompt",
             Self::Request => "request",
             Self::Tools => "tools",
+            Self::Tool => "tool",
             Self::Turn => "turn",
             Self::Headers => "headers",
             Self::Now => "now",
@@ -109,6 +113,7 @@ impl<'a> Variables<'a> {
             Variable::Session => serde_json::to_value(&event.session).ok()?,
             Variable::Model => serde_json::to_value(&event.model).ok()?,
             Variable::Prompt => serde_json::to_value(event.prompt.as_ref()?).ok()?,
+            Variable::Tool => serde_json::to_value(event.tool.as_ref()?).ok()?,
             Variable::Turn => serde_json::to_value(event.turn.as_ref()?).ok()?,
             Variable::Headers => shown_headers(self.headers).into(),
             Variable::Now => return now(),

@@ -42,8 +42,9 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     if hook.on.value.0.contains(&EventKind::ModelContext) && (text.is_some() || file.is_some()) {
         reader.refuse_at(&hook.on, "a text is no edit, write run.edits with system.append on model.context");
     }
-    if hook.on.value.0.contains(&EventKind::SessionStopping) && (text.is_some() || file.is_some()) {
-        reader.refuse_at(&hook.on, "a text can't decide on session.stopping, write a command or http");
+    let decides = |kind: &&EventKind| matches!(**kind, EventKind::SessionStopping | EventKind::ToolCall);
+    if let Some(event) = hook.on.value.0.iter().find(decides).filter(|_| text.is_some() || file.is_some()) {
+        reader.refuse_at(&hook.on, format!("a text can't decide on {}, write a command or http", event.name()));
     }
 }
 

@@ -2,7 +2,7 @@
 use crate::config::EventKind;
 use crate::context::{Answer, Call, Finish, Usage};
 use crate::dialect::{DialectId, NeutralRequest};
-use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, TurnInfo, VERSION};
+use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, ToolInfo, TurnInfo, VERSION};
 use crate::hooks::{event_id, model};
 use crate::session::conversation::{Said, Turn};
 use crate::session::record::{ModelSeen, SessionKey, SessionRecord, Source};
@@ -122,6 +122,8 @@ pub(super) struct Particulars<'a> {
     pub identity: &'a str,
     /// The request in neutral words, if a hook wants it.
     pub request: Option<Arc<NeutralRequest>>,
+    /// On `tool.call` and `tool.result`.
+    pub tool: Option<ToolInfo>,
     /// On stop and fail.
     pub turn: Option<&'a TurnEnd>,
     /// On fail and end.
@@ -188,6 +190,7 @@ impl Occasion {
             persistent: record.map(slots).unwrap_or_default(),
             prompt: self.prompt.clone().map(|text| PromptInfo { text }),
             request: particulars.request,
+            tool: particulars.tool,
             turn: particulars.turn.map(TurnEnd::info),
             reason: particulars.reason.map(str::to_owned),
         }

@@ -40,6 +40,7 @@ impl Turns {
             persistent: BTreeMap::new(),
             prompt,
             request,
+            tool: None,
             turn: None,
             reason: None,
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::hooks::contract::ToolOutcome;
 use proptest::prelude::*;
 
 const LIMIT: usize = 64;
@@ -8,10 +9,12 @@ fn parse(kind: EventKind, written: &str) -> Parsed {
 }
 
 #[test]
-fn plain_text_is_context_on_start_and_prompt_only() {
+fn plain_text_is_context_on_start_prompt_and_tool_result_only() {
     for (kind, expected) in [
         (EventKind::SessionStart, vec!["hello".to_owned()]),
         (EventKind::PromptSubmit, vec!["hello".to_owned()]),
+        (EventKind::ToolResult, vec!["hello".to_owned()]),
+        (EventKind::ToolCall, vec![]),
         (EventKind::SessionStopping, vec![]),
         (EventKind::SessionStop, vec![]),
         (EventKind::SessionFail, vec![]),
@@ -59,10 +62,32 @@ fn broken_json_and_wrong_types_fail() {
         (r#"{"continue":"yes"}"#, "invalid answer: `continue` must be true or false"),
         (r#"{"message":["a"]}"#, "invalid answer: `message` must be a text"),
         (r#"{"veto":1}"#, "invalid answer: `veto` must be true or false"),
+        (r#"{"tool":"no"}"#, "invalid answer: `tool` must be an object"),
+        (r#"{"tool":{"deny":true}}"#, "invalid answer: `tool.deny` must be a text"),
+        (r#"{"tool":{"input":1}}"#, "invalid answer: `tool.input` must be an object, or the text of a free-form tool"),
+        (r#"{"tool":{"result":{}}}"#, "invalid answer: `tool.result` must be a text"),
     ] {
         let failure = Outcome::parse(EventKind::PromptSubmit, text.as_bytes(), LIMIT).expect_err(text);
         assert_eq!(failure.to_string(), message);
     }
+}
+
+#[test]
+fn what_is_said_of_a_tool_counts_on_its_own_event_only() {
+    let text = r#"{"tool":{"deny":"not now","input":{"a":1},"result":"clean","x":0},"context":"beside it"}"#;
+    let call = parse(EventKind::ToolCall, text);
+    let expected = ToolOutcome { deny: Some("not now".into()), input: Some(serde_json::json!({"a": 1})), result: None };
+    assert_eq!(call.outcome, Outcome { tool: expected, ..Outcome::default() });
+    assert_eq!(
+        call.warnings,
+        ["`tool.result` has no effect on tool.call", "unknown fields: \"x\"", "`context` has no effect on tool.call"]
+    );
+    let result = parse(EventKind::ToolResult, text).outcome;
+    assert_eq!((result.tool.result.as_deref(), result.context.as_slice()), (Some("clean"), &["beside it".into()][..]));
+    assert_eq!((result.tool.deny, result.tool.input), (None, None));
+    assert_eq!(parse(EventKind::PromptSubmit, text).outcome.tool, ToolOutcome::default());
+    let blank = parse(EventKind::ToolCall, r#"{"tool":{"deny":" "}}"#);
+    assert_eq!(blank.outcome.tool.deny.as_deref(), Some(NO_CALL_REASON));
 }
 
 #[test]
@@ -92,6 +117,11 @@ fn every_field_is_read_where_it_has_an_effect() {
             continue_with: None,
             veto: false,
             edits: [],
+            tool: ToolOutcome {
+                deny: None,
+                input: None,
+                result: None,
+            },
         },
         warnings: [
             "`clear_context` has no effect on prompt.submit",

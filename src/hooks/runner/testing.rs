@@ -35,6 +35,7 @@ pub(in crate::hooks) fn event() -> Event {
         persistent: BTreeMap::new(),
         prompt: Some(PromptInfo { text: "what now?".into() }),
         request: None,
+        tool: None,
         turn: None,
         reason: None,
     }
