@@ -4,6 +4,7 @@
 //! body. Everything between is dialect-neutral: *neutral edits, native bodies*.
 
 pub mod answer;
+pub mod binding;
 pub mod budget;
 pub mod digest;
 pub mod edit;
@@ -14,6 +15,7 @@ pub mod view;
 pub mod wrap;
 
 pub use answer::{Answer, Call, Finish, Usage};
+pub use binding::{Binding, Glance, Restored, Roster, Ruling, Stands};
 pub use digest::Digest;
 pub use edit::Edit;
 pub use leg::{Leg, LegReply, LegResult};

@@ -1,5 +1,5 @@
 //! Where text goes, in neutral terms. A dialect lowers these to splices of its native body.
-use super::Leg;
+use super::{Leg, LegResult, Restored};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,6 +42,20 @@ pub enum Place {
         item: usize,
         /// The legs before the last, in order; the ledger's own, since a long history has many.
         legs: Arc<[Leg]>,
+    },
+    /// Calls that the client does not know, or knows otherwise, stand in its answer again as the model made them; what
+    /// the model was told of them stands with the results behind it. Together with [`Place::Split`] of the same item it
+    /// is about the last leg's part.
+    Restore {
+        /// Index into [`super::RequestView::items`]; the role is Assistant.
+        item: usize,
+        /// The calls in the model's order.
+        calls: Arc<[Restored]>,
+    },
+    /// What the model is told of calls that only the provider has, in a delta behind the answer that made them.
+    Owed {
+        /// The results in the order of the calls.
+        results: Arc<[LegResult]>,
     },
     /// The answer that a delta goes on behind has this id for the provider: the client knows an answer of several legs by
     /// the first one's id.

@@ -169,6 +169,11 @@ impl RequestView {
         self.items.iter().rposition(|i| i.facts.signed)
     }
 
+    /// The next item behind `item` that somebody says.
+    pub fn next_speech(&self, item: usize) -> Option<usize> {
+        (item + 1..self.items.len()).find(|i| !matches!(self.items[*i].role(), Role::System | Role::Other))
+    }
+
     /// Whether the provider holds the history before this request, so that what was placed there does not show in it.
     pub fn is_delta(&self) -> bool {
         self.delta.as_ref().is_some_and(|delta| *delta != Delta::ThreadCreate)

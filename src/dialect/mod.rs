@@ -5,7 +5,11 @@
 //! A new dialect is one new folder, one variant of [`DialectId`] and one arm of [`of`].
 
 pub mod anthropic;
+pub mod binder;
+#[cfg(test)]
+mod binder_testing;
 mod blocks;
+mod body_binder;
 mod body_joiner;
 pub mod chat;
 mod edit;
@@ -31,11 +35,12 @@ mod testing;
 mod transcript;
 mod upstream_error;
 
+pub use binder::{BindError, Binder, BoundLeg, Ruled};
 pub use edit::EditError;
 pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
 
-use crate::context::{Answer, AnswerForm, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
+use crate::context::{Answer, AnswerForm, Binding, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, ScanError, Splice};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -256,6 +261,12 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// Joins the answers of several legs in this form to one message.
     fn joiner(&self, form: AnswerForm) -> Box<dyn Joiner>;
+
+    /// Holds one leg in this form to the tools that it may call.
+    fn binder(&self, form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder>;
+
+    /// The calls of an answer that [`Joiner::answer`] gave, as elements of the native history, in order.
+    fn native_calls(&self, answer: &[String]) -> Vec<String>;
 
     /// The request in neutral words, for hooks that ask for it. Costs a parse of the whole body.
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest;

@@ -1,6 +1,6 @@
 //! Placements sorted by what they edit, before a dialect turns them into splices.
 use super::{LowerError, blocks};
-use crate::context::{Leg, Place, RequestView, Role};
+use crate::context::{Leg, LegResult, Place, RequestView, Restored, Role};
 use crate::json::{Span, Splice};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,6 +20,10 @@ pub(super) struct Plan<'a> {
     pub(super) omissions: Vec<Omission>,
     /// Answers that are taken apart, by their item; none of them is omitted.
     pub(super) splits: BTreeMap<usize, &'a [Leg]>,
+    /// Calls that stand in answers again, by their item; none of them is omitted.
+    pub(super) restored: BTreeMap<usize, Vec<&'a Restored>>,
+    /// Results of calls that only the provider has.
+    pub(super) owed: Vec<&'a LegResult>,
     /// The id behind which a delta goes on.
     pub(super) goes_on_behind: Option<&'a str>,
 }
@@ -52,6 +56,8 @@ impl<'a> Plan<'a> {
                 Place::Split { item, legs } => {
                     plan.splits.insert(*item, legs);
                 }
+                Place::Restore { item, calls } => plan.restored.entry(*item).or_default().extend(calls.iter()),
+                Place::Owed { results } => plan.owed.extend(results.iter()),
                 Place::GoesOnBehind { id } => plan.goes_on_behind = Some(id.as_str()),
                 Place::Omit { items } => {
                     let range = items.start..items.end.min(gone.len());
@@ -62,6 +68,12 @@ impl<'a> Plan<'a> {
         plan.omissions = omissions(&mut gone, view)?;
         let stays = |item: usize| !gone.get(item).copied().unwrap_or(false);
         plan.tails.retain(|item, texts| !texts.is_empty() && stays(*item));
+        // A call without its result is refused by every provider.
+        let answered = |item: usize, calls: &[&Restored]| {
+            calls.iter().all(|call| call.result.is_none())
+                || view.next_speech(item).is_some_and(|next| listens(view, next))
+        };
+        plan.restored.retain(|item, calls| !calls.is_empty() && stays(*item) && answered(*item, calls));
         plan.splits.retain(|item, legs| !legs.is_empty() && stays(*item));
         Ok(plan)
     }
@@ -126,8 +138,12 @@ fn keeps_pairs(view: &RequestView, items: Range<usize>) -> bool {
     calls == results
 }
 
+/// Whether results may stand in an item.
+pub(super) fn listens(view: &RequestView, item: usize) -> bool {
+    view.items.get(item).is_some_and(|item| matches!(item.role(), Role::User | Role::Tool))
+}
+
 fn heir(view: &RequestView, gone: &[bool], from: usize) -> Option<usize> {
     let stays = |index: usize| !gone.get(index).copied().unwrap_or(true);
-    let takes = |index: usize| view.items.get(index).is_some_and(|i| matches!(i.role(), Role::User | Role::Tool));
-    (from..view.items.len()).find(|index| stays(*index) && takes(*index))
+    (from..view.items.len()).find(|index| stays(*index) && listens(view, *index))
 }

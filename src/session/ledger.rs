@@ -250,7 +250,7 @@ impl Keep {
 /// The items from a prompt to the made-up answer behind it, if that is what stands there. A client that drops the answer
 /// asks on right behind the prompt, which then goes alone.
 fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> Option<Range<usize>> {
-    let next = next_speech(view, prompt)?;
+    let next = view.next_speech(prompt)?;
     match view.items[next].role() {
         Role::Assistant => (view.items[next].facts.link == answer).then_some(prompt..next + 1),
         Role::User => Some(prompt..next),
@@ -260,14 +260,9 @@ fn answered_pair(view: &RequestView, prompt: usize, answer: Option<Digest>) -> O
 
 /// The answer behind `item`, if it is the one with this normal form.
 fn joined_answer(view: &RequestView, item: usize, answer: Option<Digest>) -> Option<usize> {
-    let next = next_speech(view, item)?;
+    let next = view.next_speech(item)?;
     let found = &view.items[next];
     (found.role() == Role::Assistant && answer.is_some() && found.facts.link == answer).then_some(next)
-}
-
-/// The next item behind `item` that somebody says.
-fn next_speech(view: &RequestView, item: usize) -> Option<usize> {
-    (item + 1..view.items.len()).find(|i| !matches!(view.items[*i].role(), Role::System | Role::Other))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Legs in a Messages history: written behind it for the next request, and put back into it in later ones. Both write the
 //! same bytes: signed thinking of the later answers is bound to them.
+use super::restore::restored;
 use super::split::taken_apart;
 use crate::context::{Delta, Leg, LegReply, LegResult, RequestView, Role};
 use crate::dialect::object::Object;
@@ -32,6 +33,10 @@ pub(super) fn split(doc: &Doc, view: &RequestView, plan: &Plan<'_>, splice: &mut
     for (index, legs) in &plan.splits {
         let Some(item) = view.items.get(*index) else { continue };
         let Some(rest) = taken_apart(&history::texts(doc, &messages.elements, item), legs) else { continue };
+        let rest = match plan.restored.get(index) {
+            Some(calls) => restored(&rest, calls).unwrap_or(rest),
+            None => rest,
+        };
         let mut legs = *legs;
         if let ([first, later @ ..], Some(at)) = (legs, before_instructions(view, *index))
             && first.answer.is_empty()
@@ -79,7 +84,7 @@ fn reply(reply: &LegReply) -> String {
 }
 
 /// Blank text is refused, no content is not.
-fn result(result: &LegResult) -> String {
+pub(super) fn result(result: &LegResult) -> String {
     let content = match result.text.trim().is_empty() {
         true => String::new(),
         false => format!(r#","content":{}"#, raw::quote(&result.text)),

@@ -2,8 +2,8 @@
 //!
 //! Text goes behind the client's own blocks, never before a tool result; a string becomes an array whose first block
 //! keeps the client's bytes, so that the model sees the same whether the client sent a string or one text block.
-use super::legs;
 use super::view::content;
+use super::{legs, restore};
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::history::server_waits;
 use crate::dialect::object::{Object, slice};
@@ -37,9 +37,13 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             _ => return Err(LowerError::NoPlace { item: *item }),
         }
     }
+    for (item, results) in restore::results(view, &plan)? {
+        edits.entry(item).or_default().front.splice(0..0, results);
+    }
     for (item, around) in &edits {
         message(doc, view, *item, around, &mut splice)?;
     }
+    restore::restore(doc, view, &plan, &mut splice);
     legs::split(doc, view, &plan, &mut splice);
     if let Some(id) = plan.goes_on_behind {
         legs::goes_on_behind(doc, id, &mut splice)?;

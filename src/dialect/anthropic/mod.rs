@@ -1,5 +1,6 @@
 //! Anthropic Messages (`/v1/messages`, `count_tokens`, `batches`), also as other platforms and gateways serve it under a
 //! prefix.
+mod binder;
 mod block;
 mod body;
 mod edit;
@@ -11,6 +12,7 @@ mod legs;
 mod lower;
 mod neutral;
 mod reader;
+mod restore;
 mod said;
 mod split;
 #[cfg(test)]
@@ -19,16 +21,18 @@ mod tokens;
 mod view;
 mod writer;
 
+use super::body_binder::BodyBinder;
 use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
-    AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
+    AnswerReader, Binder, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
     ViewError, WireError,
 };
 use crate::context::answer::call_key as answer_call_key;
-use crate::context::{AnswerForm, Call, Edit, Leg, Operation, Place, RequestView};
+use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
@@ -69,6 +73,17 @@ impl Dialect for Anthropic {
             AnswerForm::Sse => Box::new(joiner::StreamJoiner::default()),
             AnswerForm::Json | AnswerForm::JsonArray => Box::new(BodyJoiner::<body::Messages>::default()),
         }
+    }
+
+    fn binder(&self, form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        match form {
+            AnswerForm::Sse => Box::new(binder::StreamBinder::new(binding)),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::new(BodyBinder::<binder::BoundMessage>::new(binding)),
+        }
+    }
+
+    fn native_calls(&self, answer: &[String]) -> Vec<String> {
+        binder::native_calls(answer)
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -1,3 +1,4 @@
+mod binder;
 mod edit;
 mod edit_law;
 mod joiner;

@@ -23,6 +23,8 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemFront { after, texts } => edit.system_front(*after, texts),
             Place::SystemEnd { texts } => edit.system_end(texts),
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
+            Place::Restore { item, .. } => return Err(LowerError::NoPlace { item: *item }),
+            Place::Owed { .. } => return Err(LowerError::NoPlace { item: 0 }),
             Place::Split { item, legs } => edit.split(*item, legs)?,
             // Every request has its whole history.
             Place::Omit { .. } | Place::GoesOnBehind { .. } => {}

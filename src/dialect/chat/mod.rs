@@ -15,15 +15,18 @@ mod tests;
 mod view;
 mod writer;
 
+use super::Binder;
 use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading,
     Reply, ViewError, WireError,
 };
+use crate::context::Binding;
 use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
+use std::sync::Arc;
 
 /// Path ends that carry bodies of this dialect. Batches name files, which hold the bodies.
 const PATHS: [(&str, Operation); 1] = [("chat/completions", Operation::Generate)];
@@ -67,6 +70,14 @@ impl Dialect for Chat {
             AnswerForm::Sse => Box::new(joiner::Stream::default()),
             AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Completion>>::default(),
         }
+    }
+
+    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        Box::new(super::binder::Unbound::new(binding))
+    }
+
+    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
+        Vec::new()
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

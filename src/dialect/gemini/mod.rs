@@ -23,14 +23,15 @@ mod writer;
 use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
-    AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
+    AnswerReader, Binder, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
     ViewError, WireError,
 };
-use crate::context::{AnswerForm, Call, Edit, Leg, Operation, Place, RequestView};
+use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 use framing::Framing;
 use joiner::StreamJoiner;
+use std::sync::Arc;
 
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +88,14 @@ impl Dialect for Gemini {
             AnswerForm::JsonArray => Box::new(StreamJoiner::new(Framing::Array(None))),
             AnswerForm::Json => Box::new(BodyJoiner::<body::Responses>::default()),
         }
+    }
+
+    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        Box::new(super::binder::Unbound::new(binding))
+    }
+
+    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
+        Vec::new()
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -16,16 +16,19 @@ mod tests;
 mod view;
 mod writer;
 
+use super::Binder;
 use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading,
     Reply, ViewError, WireError,
 };
+use crate::context::Binding;
 use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Splice};
 use bytes::Bytes;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Path ends that carry bodies of this dialect. `responses/compact` is no turn and its answer no message: it passes as it
 /// is. What lies below a response's id carries no body.
@@ -83,6 +86,14 @@ impl Dialect for Responses {
             AnswerForm::Sse => Box::new(joiner::Stream::default()),
             AnswerForm::Json | AnswerForm::JsonArray => Box::<BodyJoiner<bodies::Whole>>::default(),
         }
+    }
+
+    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        Box::new(super::binder::Unbound::new(binding))
+    }
+
+    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
+        Vec::new()
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {
