@@ -128,6 +128,7 @@ impl Running {
         if tokio::time::timeout(grace, self.turns.drained()).await.is_err() {
             tracing::warn!("hooks still run; their stops run again after the next start");
         }
+        self.turns.close_hooks().await;
         self.turns.sessions().records.flush().await;
         self.admin.stop(Duration::ZERO).await;
     }

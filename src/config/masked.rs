@@ -124,6 +124,13 @@ fn run(run: &Run) -> Value {
             "env": masked_names(env.keys().map(String::as_str)),
             "env_pass": env_pass,
         }),
+        Run::Worker { argv, cwd, env, env_pass, workers } => json!({
+            "worker": argv,
+            "cwd": cwd,
+            "env": masked_names(env.keys().map(String::as_str)),
+            "env_pass": env_pass,
+            "workers": workers,
+        }),
         Run::Http { url, headers } => json!({"http": {
             "url": without_query(url),
             "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),

@@ -351,6 +351,19 @@ pub enum Run {
         /// Names passed on from the gateway's environment.
         env_pass: Vec<String>,
     },
+    /// Processes that stay running.
+    Worker {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// Working directory.
+        cwd: PathBuf,
+        /// Their own variables.
+        env: BTreeMap<String, String>,
+        /// Names passed on from the gateway's environment.
+        env_pass: Vec<String>,
+        /// How many.
+        workers: usize,
+    },
     /// A POST.
     Http {
         /// Where.

@@ -192,7 +192,7 @@ section! {
         include: Vec<Include> = "[]",
     }
 
-    /// What a hook does: exactly one of text, file, command, http and edits.
+    /// What a hook does: exactly one of text, file, command, worker, http and edits.
     struct Run {
         /// A constant text.
         text: Option<String> = "null",
@@ -200,9 +200,13 @@ section! {
         file: Option<At<String>> = "null",
         /// A program and its arguments; it gets the event on stdin.
         command: Option<At<Vec<String>>> = "null",
-        /// The command's working directory; without one the folder of the configuration.
+        /// A program that stays running: a line of JSON on stdin for each event, a line on stdout for each answer.
+        worker: Option<At<Vec<String>>> = "null",
+        /// How many processes of the worker take turns.
+        workers: Option<At<Count>> = "null",
+        /// The program's working directory; without one the folder of the configuration.
         cwd: Option<At<String>> = "null",
-        /// The command's own environment variables.
+        /// The program's own environment variables.
         env: BTreeMap<String, String> = "{}",
         /// Names of variables passed on from the gateway's environment.
         env_pass: Vec<String> = "[]",
@@ -213,7 +217,6 @@ section! {
     }
     later {
         "claude_code": "hook scripts written for Claude Code",
-        "worker": "hooks that stay running",
     }
 
     /// A POST.

@@ -102,6 +102,8 @@ impl Reader {
                 "veto" => self.parsed.outcome.veto = self.flag("veto", value)?.unwrap_or_default(),
                 "edits" => self.edits(value)?,
                 "tool" => self.tool(value)?,
+                // Which event a worker answers: its runner's business.
+                "event_id" => {}
                 later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
                 _ => unknown.push(field.as_str()),
             }

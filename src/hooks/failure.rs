@@ -33,6 +33,12 @@ pub enum HookFailure {
     /// The process was ended by a signal.
     #[error("ended by signal {0}")]
     Signal(i32),
+    /// The worker ended with this event in its hands.
+    #[error("the worker {0}")]
+    WorkerEnded(String),
+    /// The worker has ended before and is not started again yet.
+    #[error("the worker does not run at the moment")]
+    WorkerDown,
     /// It wrote more than `limits.hook_output`.
     #[error("output over the limit of {limit} bytes")]
     OutputOverLimit {
@@ -102,8 +108,8 @@ pub enum HooksError {
         /// Where and why.
         source: ConditionError,
     },
-    /// `run.command` names no program.
-    #[error("hook {hook:?}: run.command is empty")]
+    /// The command or worker names no program.
+    #[error("hook {hook:?}: its command is empty")]
     EmptyCommand {
         /// The hook's name.
         hook: String,

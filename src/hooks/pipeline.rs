@@ -107,6 +107,11 @@ impl Pipeline {
         self.listening(kind).map(move |hook| Turn { pipeline: self, kind, hook })
     }
 
+    /// Ends what hooks keep running between events.
+    pub async fn close(&self) {
+        join_all(self.hooks.iter().map(|hook| hook.runner.close())).await;
+    }
+
     fn listening(&self, kind: EventKind) -> impl Iterator<Item = &Entry> {
         self.hooks.iter().filter(move |hook| hook.on.contains(&kind))
     }
@@ -261,6 +266,10 @@ impl Firing<'_> {
             metrics::histogram!(names::HOOK_SECONDS, &labels[..]).record(report.duration);
         }
         match &report.status {
+            // Why it ended was logged once, when it did.
+            Status::Failed(failure @ HookFailure::WorkerDown) => {
+                tracing::debug!(hook = name, event, "hook {name:?} failed: {failure}");
+            }
             Status::Failed(failure) => tracing::warn!(hook = name, event, "hook {name:?} failed: {failure}"),
             Status::SkippedByWhen => tracing::debug!(hook = name, event, "hook {name:?} skipped: `when` is false"),
             Status::Ran => tracing::debug!(hook = name, event, took = ?report.duration, "hook {name:?} ran"),

@@ -47,6 +47,7 @@ pub fn answer() -> Value {
         "description": "JSON on a command's stdout, or the body of a 2xx response.",
         "type": "object",
         "properties": {
+            "event_id": {"type": "string", "description": "The event that this answers. A worker that says it may answer out of order."},
             "context": {
                 "description": "On session.start, session.stop, session.fail and session.end the slot's persistent text, on prompt.submit text for this turn, on tool.result text behind the result.",
                 "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],

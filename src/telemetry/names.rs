@@ -36,6 +36,8 @@ pub const REPLAY_LOST: &str = "hookgate_replay_lost_total";
 pub const HOOK_RUNS: &str = "hookgate_hook_runs_total";
 /// Histogram: seconds that a hook took, by `hook` and `event`; without those that their `when` skipped.
 pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
+/// Counter: worker processes that ended by themselves or had to be ended, by `hook`.
+pub const WORKER_ENDS: &str = "hookgate_worker_ends_total";
 /// Counter: failures of the store, by `kind`.
 pub const STORE_ERRORS: &str = "hookgate_store_errors_total";
 
@@ -59,5 +61,6 @@ pub(super) fn describe() {
     describe_counter!(REPLAY_LOST, "Requests whose history no longer holds a place where something was put");
     describe_counter!(HOOK_RUNS, "Runs of hooks, by hook, event and result");
     describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
+    describe_counter!(WORKER_ENDS, "Worker processes that ended by themselves or had to be ended, by hook");
     describe_counter!(STORE_ERRORS, "Failures of the store, by kind");
 }

@@ -28,3 +28,4 @@ mod side;
 mod stop;
 mod streams;
 mod system;
+mod workers;

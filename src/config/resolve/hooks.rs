@@ -44,7 +44,7 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     }
     let decides = |kind: &&EventKind| matches!(**kind, EventKind::SessionStopping | EventKind::ToolCall);
     if let Some(event) = hook.on.value.0.iter().find(decides).filter(|_| text.is_some() || file.is_some()) {
-        reader.refuse_at(&hook.on, format!("a text can't decide on {}, write a command or http", event.name()));
+        reader.refuse_at(&hook.on, format!("a text can't decide on {}, write a command, worker or http", event.name()));
     }
 }
 
@@ -63,46 +63,67 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
     })
 }
 
+/// The words for what a hook does.
+const RUNNERS: &str = "text, file, command, worker, http and edits";
+
+/// Processes of one worker: more than a large machine has cores is a mistake.
+const MAX_WORKERS: usize = 64;
+
 fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
-    let from::Run { text, file, command, cwd, env, env_pass, http, edits } = &run.value;
-    if command.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
-        reader.refuse_at(run, "cwd, env and env_pass belong to a command, leave them out");
+    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits } = &run.value;
+    if command.is_none() && worker.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
+        reader.refuse_at(run, "cwd, env and env_pass belong to a command or worker, leave them out");
     }
-    if let Some(edits) = edits {
-        if text.is_none() && file.is_none() && command.is_none() && http.is_none() {
-            return Some(Run::Edits(edits.value.iter().map(|written| written.0.clone()).collect()));
-        }
-        reader.refuse_at(run, "more than one runner, write one of text, file, command, http and edits");
-        return None;
+    if let Some(workers) = workers.as_ref().filter(|_| worker.is_none()) {
+        reader.refuse_at(workers, "belongs to a worker, leave it out");
     }
-    match (text, file, command, http) {
-        (Some(text), None, None, None) => Some(Run::Text(text.clone())),
-        (None, Some(file), None, None) => {
-            let path = base.join(&file.value);
-            if !path.is_file() {
-                reader.warn_at(file, format!("no such file {}, create it or write another path", path.display()));
-            }
-            Some(Run::File(path))
-        }
-        (None, None, Some(argv), None) => {
-            let argv = program(argv, base, reader)?;
-            let folder = base.join(cwd.as_ref().map_or(".", |cwd| cwd.value.as_str()));
-            if let Some(cwd) = cwd.as_ref().filter(|_| !folder.is_dir()) {
-                reader.warn_at(cwd, format!("no such folder {}, create it or write another path", folder.display()));
-            }
-            Some(Run::Command { argv, cwd: folder, env: env.clone(), env_pass: env_pass.clone() })
-        }
-        (None, None, None, Some(post)) => Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() }),
-        (None, None, None, None) if reader.has_refused(&run.key) => None,
-        (None, None, None, None) => {
-            reader.refuse_at(run, "does nothing, write one of text, file, command, http and edits");
-            None
-        }
-        _ => {
-            reader.refuse_at(run, "more than one runner, write one of text, file, command, http and edits");
-            None
-        }
+    let written =
+        [text.is_some(), file.is_some(), command.is_some(), worker.is_some(), http.is_some(), edits.is_some()];
+    match written.into_iter().filter(|is| *is).count() {
+        0 if reader.has_refused(&run.key) => return None,
+        0 => reader.refuse_at(run, format!("does nothing, write one of {RUNNERS}")),
+        1 => return only(&run.value, base, reader),
+        _ => reader.refuse_at(run, format!("more than one runner, write one of {RUNNERS}")),
     }
+    None
+}
+
+/// The runner of a `run` that has one.
+fn only(run: &from::Run, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
+    if let Some(text) = &run.text {
+        return Some(Run::Text(text.clone()));
+    }
+    if let Some(edits) = &run.edits {
+        return Some(Run::Edits(edits.value.iter().map(|written| written.0.clone()).collect()));
+    }
+    if let Some(post) = &run.http {
+        return Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() });
+    }
+    if let Some(file) = &run.file {
+        let path = base.join(&file.value);
+        if !path.is_file() {
+            reader.warn_at(file, format!("no such file {}, create it or write another path", path.display()));
+        }
+        return Some(Run::File(path));
+    }
+    process(run, base, reader)
+}
+
+fn process(run: &from::Run, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
+    let argv = program(run.command.as_ref().or(run.worker.as_ref())?, base, reader)?;
+    let cwd = base.join(run.cwd.as_ref().map_or(".", |cwd| cwd.value.as_str()));
+    if let Some(written) = run.cwd.as_ref().filter(|_| !cwd.is_dir()) {
+        reader.warn_at(written, format!("no such folder {}, create it or write another path", cwd.display()));
+    }
+    let (env, env_pass) = (run.env.clone(), run.env_pass.clone());
+    if run.command.is_some() {
+        return Some(Run::Command { argv, cwd, env, env_pass });
+    }
+    let workers = run.workers.as_ref().map_or(1, |workers| workers.value.0);
+    if let Some(written) = run.workers.as_ref().filter(|_| !(1..=MAX_WORKERS).contains(&workers)) {
+        reader.refuse_at(written, format!("write a number from 1 to {MAX_WORKERS}"));
+    }
+    Some(Run::Worker { argv, cwd, env, env_pass, workers })
 }
 
 /// A program with a slash is a path, and starts at the configuration's folder; a bare name is looked for in `PATH`.

@@ -150,6 +150,11 @@ impl Turns {
         &self.sessions
     }
 
+    /// Ends what hooks keep running; to be called when no more events come.
+    pub async fn close_hooks(&self) {
+        self.pipeline.close().await;
+    }
+
     /// Prepares one request: everything between its body and the upstream. Goes on when the client leaves: hooks that have
     /// begun end and are stored, and a retry finds what they gave.
     ///

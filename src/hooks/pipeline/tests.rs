@@ -225,7 +225,7 @@ fn a_hook_that_can_not_work_is_refused_by_name() {
     typing.when = Some("sesion.agent == 'main'".into());
     let mut nothing = shell("nothing", "");
     nothing.run = Run::Command { argv: vec![], cwd: "/".into(), env: BTreeMap::new(), env_pass: vec![] };
-    for (hook, name) in [(typing, "\"typing\": when: 1:1: "), (nothing, "\"nothing\": run.command is empty")] {
+    for (hook, name) in [(typing, "\"typing\": when: 1:1: "), (nothing, "\"nothing\": its command is empty")] {
         let error = Pipeline::new(&[hook], &LIMITS).expect_err(name).to_string();
         assert!(error.contains(name), "{error}");
     }

@@ -3,7 +3,7 @@ use super::contract::{Event, VERSION};
 use super::{HookFailure, HooksError};
 use crate::config::{EventKind, Hook, Run};
 use crate::context::Edit;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use std::fmt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -11,8 +11,11 @@ use tokio::sync::Semaphore;
 mod command;
 mod edits;
 mod file;
+mod group;
 mod http;
+mod program;
 mod text;
+mod worker;
 
 /// Command processes of one pipeline at once. A burst of sessions would otherwise fork as many processes as there are
 /// requests; who waits for a place, waits on its own timeout.
@@ -32,6 +35,11 @@ pub trait Runner: Send + Sync + fmt::Debug {
     /// others still count then: a constant must not be lost because another hook was slow.
     fn acts(&self) -> bool {
         true
+    }
+
+    /// Ends what stays running between events, and waits for that; dropping it ends it too.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
     }
 }
 
@@ -85,6 +93,9 @@ pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runn
         Run::File(path) => Box::new(file::File(path.clone())),
         Run::Command { argv, cwd, env, env_pass } => {
             Box::new(command::Command::new(&hook.name, argv, cwd, env, env_pass, Arc::clone(processes))?)
+        }
+        Run::Worker { argv, cwd, env, env_pass, workers } => {
+            Box::new(worker::Worker::new(&hook.name, argv, cwd, env, env_pass, *workers)?)
         }
         Run::Http { url, headers } => Box::new(http::Http::new(&hook.name, url, headers)?),
     })

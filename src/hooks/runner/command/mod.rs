@@ -4,38 +4,30 @@
 //! the pipe open; such a child is left alone. A run that ends early (its future is dropped at the timeout, its output is
 //! over the limit) ends the whole process group with SIGKILL, which no trap survives. A child that leaves the group by
 //! `setsid` is out of reach.
+use super::group::Group;
+use super::program::Program;
 use super::{Invocation, Output, Runner};
 use crate::hooks::{HookFailure, HooksError};
 use capture::{Capture, Excess};
 use futures_util::future::BoxFuture;
-use group::Group;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin};
 use tokio::sync::Semaphore;
 
 mod capture;
-mod group;
-
-/// What every hook gets from the gateway's environment when it is set there: what programs need to find their way, and
-/// no secret (CONTRACT section 4).
-const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL"];
 
 /// How much of stderr is kept for the log, in bytes (CONTRACT section 4).
 const STDERR_LIMIT: usize = 4096;
 
-/// A program, its arguments and surroundings.
+/// A process for each event.
 #[derive(Debug)]
 pub(super) struct Command {
-    program: String,
-    arguments: Vec<String>,
-    cwd: PathBuf,
-    env: BTreeMap<OsString, OsString>,
+    program: Program,
     /// Places for processes, shared by the pipeline's hooks.
     processes: Arc<Semaphore>,
 }
@@ -55,18 +47,9 @@ impl Command {
         env_pass: &[String],
         processes: Arc<Semaphore>,
     ) -> Result<Self, HooksError> {
-        let (program, arguments) =
-            argv.split_first().ok_or_else(|| HooksError::EmptyCommand { hook: hook.to_owned() })?;
-        let passed = PASSED.into_iter().chain(env_pass.iter().map(String::as_str));
-        let passed = passed.filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
-        let own = env.iter().map(|(name, value)| (name.into(), value.into()));
-        Ok(Self {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-            cwd: cwd.to_owned(),
-            env: passed.chain(own).collect(),
-            processes,
-        })
+        let program = Program::new(argv, cwd, env, env_pass);
+        let program = program.ok_or_else(|| HooksError::EmptyCommand { hook: hook.to_owned() })?;
+        Ok(Self { program, processes })
     }
 
     async fn execute(&self, call: &Invocation<'_>) -> Result<Output, HookFailure> {
@@ -96,21 +79,11 @@ impl Command {
 
     fn spawn(&self, call: &Invocation<'_>) -> Result<Child, HookFailure> {
         let session = &call.event.session;
-        tokio::process::Command::new(&self.program)
-            .args(&self.arguments)
-            .current_dir(&self.cwd)
-            .env_clear()
-            .envs(&self.env)
-            .env("HOOKGATE_SESSION", &session.id)
-            .env("HOOKGATE_AGENT", &session.agent)
-            .env("HOOKGATE_EVENT", call.kind.name())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|e| HookFailure::Start { program: self.program.clone(), reason: e.to_string() })
+        self.program.spawn(&[
+            ("HOOKGATE_SESSION", &session.id),
+            ("HOOKGATE_AGENT", &session.agent),
+            ("HOOKGATE_EVENT", call.kind.name()),
+        ])
     }
 }
 

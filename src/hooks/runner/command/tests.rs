@@ -1,13 +1,10 @@
-use super::super::testing::{OUTPUT_LIMIT, event, invocation};
+use super::super::program::PASSED;
+use super::super::testing::{OUTPUT_LIMIT, PATIENCE, event, eventually, invocation, is_alive, pid_in, zombies};
 use super::*;
 use crate::hooks::contract::PromptInfo;
-use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use std::time::{Duration, Instant};
-
-/// Long enough for a loaded machine, short enough to tell a hang.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn command(argv: &[&str]) -> Command {
     in_folder(argv, Path::new("/"), &[], &[])
@@ -39,38 +36,6 @@ async fn run_with(command: &Command, event: &crate::hooks::Event) -> Result<Stri
 
 fn with_prompt(bytes: usize) -> crate::hooks::Event {
     crate::hooks::Event { prompt: Some(PromptInfo { text: "p".repeat(bytes) }), ..event() }
-}
-
-/// Whether a process is there and not a zombie.
-fn is_alive(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH) && !matches!(state, None | Some('Z' | 'X'))
-}
-
-/// This process's children that have ended and were not waited for.
-fn zombies() -> usize {
-    let own = std::process::id().to_string();
-    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
-    let stats = processes.filter_map(|process| std::fs::read_to_string(process.path().join("stat")).ok());
-    let fields = stats.filter_map(|stat| stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned()));
-    fields.filter(|rest| rest.starts_with('Z') && rest.split(' ').nth(1) == Some(&own)).count()
-}
-
-/// Waits until `condition` holds, yielding to the runtime; it has to within [`PATIENCE`].
-async fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < until, "{what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// The number that a script writes to `path` as soon as it is there.
-async fn pid_in(path: &Path) -> i32 {
-    let read = || std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
-    eventually("the script writes its child's id", || read().is_some()).await;
-    read().expect("a number")
 }
 
 #[tokio::test]
