@@ -141,6 +141,9 @@ pub struct RequestView {
     /// The client's own instruction blocks that stand ahead of the conversation, in order: text spans with their JSON
     /// quotes. A string is one block.
     pub system: Vec<Span>,
+    /// How many of the first of them the client needs first and untouched. The dialect does not know; who knows the client
+    /// says it.
+    pub protected: usize,
     /// False where the dialect has no place for instructions in this request (Gemini `cachedContent`).
     pub system_open: bool,
     /// The history in order.
@@ -164,6 +167,11 @@ pub struct RequestView {
 }
 
 impl RequestView {
+    /// Whether this instruction block is one that the client needs first and untouched.
+    pub fn is_protected(&self, text: Span) -> bool {
+        self.system.iter().take(self.protected).any(|block| *block == text)
+    }
+
     /// Index of the last item with a signed block.
     pub fn last_signed(&self) -> Option<usize> {
         self.items.iter().rposition(|i| i.facts.signed)

@@ -46,6 +46,9 @@ pub enum EditError {
         /// Counted from the start.
         index: usize,
     },
+    /// The client's vendor takes its login only with the client's own instructions.
+    #[error("the instructions belong to the client's login and stay as they are")]
+    Bound,
     /// The dialect has no such thing.
     #[error("{dialect} knows no {what}")]
     Unknown {
@@ -78,3 +81,6 @@ pub enum EditError {
     #[error(transparent)]
     Splice(#[from] SpliceError),
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,9 +6,15 @@ use serde_json::Value;
 
 /// The body after one edit. What results must be a body that can be read again.
 pub(super) fn edited(path: &str, body: &str, edit: &Value) -> Result<String, EditError> {
+    edited_behind(0, path, body, edit)
+}
+
+/// [`edited`], where the first instruction blocks have to stay first and untouched.
+pub(super) fn edited_behind(protected: usize, path: &str, body: &str, edit: &Value) -> Result<String, EditError> {
     let endpoint = super::endpoint(&http::Method::POST, path, None).unwrap();
     let edit: Edit = serde_json::from_value(edit.clone()).unwrap();
-    let (doc, read) = view(path, body).unwrap();
+    let (doc, mut read) = view(path, body).unwrap();
+    read.protected = protected;
     let splice = of(endpoint.dialect).edit(&doc, &read, &edit)?;
     let text = String::from_utf8(splice.apply(doc.bytes()).unwrap().to_bytes().to_vec()).unwrap();
     assert!(view(path, &text).is_ok(), "{edit:?} made {text} of {body}");

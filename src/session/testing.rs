@@ -66,6 +66,7 @@ pub(super) fn view(history: Vec<ItemFacts>) -> RequestView {
         structured: false,
         markers: 0,
         delta: None,
+        protected: 0,
         choices: 1,
     }
 }

@@ -169,6 +169,54 @@ async fn b11_with_an_oauth_token_the_first_user_message_takes_it() {
     }
 }
 
+/// A policy on Claude Code's system prompt.
+fn policy(edits: &str) -> Play {
+    let yaml = format!("hooks:\n  - {{ name: policy, on: model.context, run: {{ edits: {edits} }} }}\n");
+    Play { hooks: yaml.leak(), ..Play::default() }
+}
+
+const ADDED: &str = "[{ op: system.prepend, text: FRONT }, { op: system.append, text: END }]";
+
+#[tokio::test]
+async fn b11_policies_keep_attribution_and_identity_first_and_untouched() {
+    let original: Vec<Value> = serde_json::from_str(CLAUDE_SYSTEM).unwrap();
+    for (edits, texts) in [
+        (ADDED, vec!["FRONT", "rules", "END"]),
+        ("[{ op: system.replace, text: OTHER }]", vec!["OTHER"]),
+        ("[{ op: system.replace, match: '(?s).*', text: OTHER }]", vec!["OTHER"]),
+    ] {
+        let stage = Stage::play(policy(edits)).await;
+        let headers = "x-claude-code-session-id: c1\r\nx-api-key: sk-ant-api03-x\r\n";
+        let up = anthropic_up(&stage, headers, &claude_body(FIRST)).await;
+        let blocks = up["system"].as_array().unwrap();
+        assert_eq!(blocks[..2], original[..2], "{edits}");
+        let behind: Vec<&str> = blocks[2..].iter().map(|block| block["text"].as_str().unwrap()).collect();
+        assert_eq!(behind, texts, "{edits}");
+    }
+}
+
+#[tokio::test]
+async fn b11_with_an_oauth_token_policies_leave_the_system_array_alone() {
+    let original: Value = serde_json::from_str(CLAUDE_SYSTEM).unwrap();
+    let headers = "x-claude-code-session-id: c1\r\nauthorization: Bearer sk-ant-oat01-XXXX\r\n";
+    let later = r#"{"role":"assistant","content":[{"type":"text","text":"ANSWER0"}]},{"role":"user","content":"more"}"#;
+    let stage = Stage::play(policy(ADDED)).await;
+    let mut first = Vec::new();
+    for messages in [FIRST.to_owned(), format!("{},{later}]", FIRST.trim_end_matches(']'))] {
+        let up = anthropic_up(&stage, headers, &claude_body(&messages)).await;
+        assert_eq!(up["system"], original);
+        assert_eq!(up.to_string().matches("FRONT").count(), 1);
+        first.push(up["messages"][0].clone());
+    }
+    assert_eq!(first[0], first[1], "what the model saw stays");
+    let said = first[0].to_string();
+    assert!(said.find("hello").unwrap() < said.find("FRONT").unwrap() && said.contains("END"), "{said}");
+
+    let stage = Stage::play(policy("[{ op: system.replace, text: OTHER }]")).await;
+    let up = anthropic_up(&stage, headers, &claude_body(FIRST)).await;
+    assert_eq!((&up["system"], up.to_string().contains("OTHER")), (&original, false));
+}
+
 #[tokio::test]
 async fn b13_signed_reasoning_and_assistant_messages_stay_as_they_are() {
     let thinking = r#"{"role":"assistant","content":[{"type":"thinking","thinking":"","signature":"EqQB/+=="},{"type":"redacted_thinking","data":"zz"},{"type":"tool_use","id":"t1","name":"t","input":{"a" : 1.0}}]}"#;

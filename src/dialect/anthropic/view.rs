@@ -21,6 +21,7 @@ pub(super) fn view(doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Res
         structured: structured(doc)?,
         markers: 0,
         delta: delta(doc)?,
+        protected: 0,
         choices: 1,
     };
     if endpoint.operation == Operation::Batch {

@@ -30,6 +30,7 @@ pub(super) fn view(doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Res
         structured: is_structured(doc)?,
         markers: openai::markers(&items),
         delta: None,
+        protected: 0,
         choices: count_of(doc, "n").unwrap_or(1),
         items,
     })

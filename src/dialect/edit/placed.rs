@@ -10,7 +10,7 @@ use crate::dialect::LowerError;
 pub(in crate::dialect) fn placed(view: &RequestView, edit: &Edit) -> Result<Option<Place>, LowerError> {
     let texts = |text: &Text| vec![text.0.clone()];
     Ok(Some(match edit {
-        Edit::SystemPrepend { text } => Place::SystemFront { after: 0, texts: texts(text) },
+        Edit::SystemPrepend { text } => Place::SystemFront { after: view.protected, texts: texts(text) },
         Edit::SystemAppend { text } => Place::SystemEnd { texts: texts(text) },
         Edit::MessagesAppend { text, .. } => match view.step {
             // The end of what the model is asked: of the prompt, or inside the last result of a tool step.

@@ -30,6 +30,7 @@ pub(super) fn view(doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Res
         structured: structured(&setting),
         markers: 0,
         delta: None,
+        protected: 0,
         choices: setting("candidateCount").and_then(|count| count.parse().ok()).unwrap_or(1),
     };
     if endpoint.operation == Operation::Batch {

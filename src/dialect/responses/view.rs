@@ -60,6 +60,7 @@ pub(super) fn view(doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Res
         structured: is_structured(doc)?,
         markers: openai::markers(&items),
         delta: delta(doc)?,
+        protected: 0,
         choices: 1,
         items,
     })

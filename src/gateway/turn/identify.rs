@@ -325,8 +325,12 @@ fn is_compacted(read: &Read, chain: &Chain, known: Option<(&Place, &Arc<SessionR
 
 /// Whether the system prompt has to be left as it is.
 pub(super) fn is_locked(read: &Read) -> bool {
-    let credential = || Credential::of(&read.asked.headers, read.asked.query.as_deref());
-    !read.view.system_open || read.profile.is_oauth(credential)
+    !read.view.system_open || is_bound(read)
+}
+
+/// Whether the client's vendor takes its login only with the system prompt as the client wrote it.
+pub(super) fn is_bound(read: &Read) -> bool {
+    read.profile.is_oauth(|| Credential::of(&read.asked.headers, read.asked.query.as_deref()))
 }
 
 fn anchors(read: &Read, chain: &Chain, live: &Live) -> Anchors {

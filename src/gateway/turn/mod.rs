@@ -11,6 +11,7 @@ mod compose;
 mod ending;
 mod follow;
 mod identify;
+mod instructions;
 mod meters;
 mod occasion;
 mod opening;

@@ -3,6 +3,7 @@
 //! Hooks run in config order, and each sees what those before it made. What a hook says is done as a whole or not at all: an
 //! edit that can't be made fails the hook and leaves the request as it was before it.
 use super::identify::Identity;
+use super::instructions;
 use super::occasion::{Occasion, Particulars};
 use super::opening::refusal;
 use super::owner::Name;
@@ -159,7 +160,7 @@ impl Turns {
                         continue;
                     }
                 },
-                _ => read.dialect().edit(doc, view, edit).map_err(|error| {
+                _ => instructions::edit(read, doc, view, edit).map_err(|error| {
                     let trouble = fails(error.to_string());
                     match error {
                         EditError::Scan(error) => Trouble { ambiguous: Some(error), ..trouble },

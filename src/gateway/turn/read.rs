@@ -221,7 +221,12 @@ impl Turns {
     pub(super) fn view(&self, doc: &Doc, endpoint: &Endpoint, profile: &Profile) -> Result<RequestView, ViewError> {
         let cache = self.sessions.facts.of(endpoint.dialect, &profile.name);
         let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
-        dialect::of(endpoint.dialect).view(doc, endpoint, &reading)
+        let mut view = dialect::of(endpoint.dialect).view(doc, endpoint, &reading)?;
+        // Only policies ask: elsewhere no instruction block is decoded for it.
+        if self.pipeline.has(EventKind::ModelContext) {
+            view.protected = profile.protected(view.system.iter().filter_map(|text| raw::string(doc.text(*text))));
+        }
+        Ok(view)
     }
 
     /// The user's words of one item, without the client's reminders.

@@ -4,11 +4,11 @@ use super::contents::Content;
 use super::{body, changed};
 use crate::context::RequestView;
 use crate::context::edit::Pattern;
-use crate::dialect::edit::Changes;
+use crate::dialect::edit::{Changes, Fields};
 use crate::dialect::{EditError, LowerError};
 use crate::json::{Doc, Splice};
 
-/// Puts `text` in the place of all instruction parts, or of those that `matching` matches.
+/// Puts `text` in the place of all instruction parts, or of those that `matching` matches. What the client needs first stays.
 pub(super) fn replace(
     doc: &Doc,
     view: &RequestView,
@@ -18,6 +18,7 @@ pub(super) fn replace(
     if !view.system_open {
         return Err(LowerError::NoSystem.into());
     }
+    let is_protected = |part: &Fields<'_>| part.get("text").is_some_and(|said| view.is_protected(said));
     let mut splice = Splice::new();
     match (body(doc)?.get("systemInstruction"), matching) {
         (None, Some(_)) => {}
@@ -26,10 +27,14 @@ pub(super) fn replace(
             changes.set(&["systemInstruction"], format!(r#"{{"parts":[{}]}}"#, text_part(text)));
             return changed(doc, &changes);
         }
-        (Some(span), None) => Content::at(doc, span)?.retext(doc, text, &mut splice)?,
+        (Some(span), None) => {
+            let mut content = Content::at(doc, span)?;
+            content.parts.retain(|part| !is_protected(part));
+            content.retext(doc, text, &mut splice)?;
+        }
         (Some(span), Some(pattern)) => {
             for part in Content::at(doc, span)?.parts {
-                if part.string("text").is_some_and(|said| pattern.0.is_match(&said)) {
+                if !is_protected(&part) && part.string("text").is_some_and(|said| pattern.0.is_match(&said)) {
                     splice.replace(part.span, text_part(text));
                 }
             }

@@ -43,7 +43,7 @@ pub(super) fn replace(body: &Body<'_>, text: &str, matching: Option<&Pattern>) -
     Ok(Some(splice))
 }
 
-/// The blocks of the client's instructions.
+/// The blocks of the client's instructions, without those that it needs untouched.
 fn pieces(body: &Body<'_>) -> Result<Vec<Piece>, EditError> {
     let mut pieces: Vec<Piece> =
         body.instructions.iter().map(|span| Piece { element: None, span: *span, part: None }).collect();
@@ -53,6 +53,7 @@ fn pieces(body: &Body<'_>) -> Result<Vec<Piece>, EditError> {
             pieces.extend(texts::pieces(&(body.read)(body.doc.text(*span))?, index, span.start));
         }
     }
+    pieces.retain(|piece| !body.view.is_protected(piece.span));
     Ok(pieces)
 }
 
