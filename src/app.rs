@@ -1,16 +1,16 @@
 //! The only place that sees every room: puts them together, starts and drains.
 use crate::admin::Admin;
-use crate::admin::token::Token;
-use crate::config::{self, Config};
-use crate::gateway::server::{App, Shutdown, serve as serve_http};
-use crate::gateway::turn::{Sweeper, Turns};
+use crate::config::{self, Config, Loaded};
+use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
+use crate::gateway::turn::Turns;
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{ConditionError, HooksError, Pipeline};
+use crate::live::token::Token;
+use crate::live::{Live, follow_files};
 use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
 use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
-use jiff::Timestamp;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
@@ -18,14 +18,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::TaskTracker;
 
 /// How long answers in flight may go on after a signal: below the 30 s that Kubernetes waits before it kills.
 pub const GRACE: Duration = Duration::from_secs(25);
-
-/// Connections per place of `limits.concurrent_requests`: clients keep several open that are idle.
-const CONNECTIONS_PER_REQUEST: usize = 4;
 
 /// Connections of the admin listener: people, a scraper, a load balancer's probes.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -72,7 +69,7 @@ pub struct Running {
     gateway: Listening,
     admin: Listening,
     ready: Arc<AtomicBool>,
-    turns: Arc<Turns>,
+    live: Arc<Live>,
 }
 
 /// One listener with everything that runs for it.
@@ -84,11 +81,16 @@ struct Listening {
 }
 
 impl Listening {
-    fn start((listener, addr): (TcpListener, SocketAddr), app: impl App, connections: usize) -> Self {
+    fn start((listener, addr): (TcpListener, SocketAddr), app: impl App, places: Arc<Places>) -> Self {
         let shutdown = Shutdown::default();
         let tasks = TaskTracker::new();
-        tasks.spawn(serve_http(listener, app, connections, shutdown.clone()));
+        tasks.spawn(serve_http(listener, app, places, shutdown.clone()));
         Self { addr, shutdown, tasks }
+    }
+
+    /// Runs `work` beside the listener, until it drains.
+    fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(self.shutdown.drain.clone().run_until_cancelled_owned(work));
     }
 
     /// Waits at most `grace` for what is in flight, then breaks it off.
@@ -114,9 +116,9 @@ impl Running {
         self.admin.addr
     }
 
-    /// What is known of sessions.
-    pub fn sessions(&self) -> &Sessions {
-        self.turns.sessions()
+    /// The turns that new requests have, with what is known of sessions.
+    pub fn turns(&self) -> Arc<Turns> {
+        self.live.turns()
     }
 
     /// Not ready any more, no new connections; waits at most `grace` for the answers in flight, then breaks them off. The
@@ -125,44 +127,43 @@ impl Running {
         self.ready.store(false, Ordering::Relaxed);
         self.gateway.stop(grace).await;
         // Stops that the answers above brought about are run, not left for the next start.
-        if tokio::time::timeout(grace, self.turns.drained()).await.is_err() {
+        let turns = self.live.turns();
+        if tokio::time::timeout(grace, turns.drained()).await.is_err() {
             tracing::warn!("hooks still run; their stops run again after the next start");
         }
-        self.turns.close_hooks().await;
-        self.turns.sessions().records.flush().await;
+        turns.close_hooks().await;
+        turns.sessions().records.flush().await;
         self.admin.stop(Duration::ZERO).await;
     }
 }
 
-/// Starts the gateway and its admin listener. Port 0 takes a free one.
+/// Starts the gateway and its admin listener, and follows the files that the configuration was read from. Port 0 takes a
+/// free one.
 ///
 /// # Errors
 /// [`AppError`]
-pub async fn start(config: Config) -> Result<Running, AppError> {
+pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let exporter = metrics::install();
+    let Loaded { config, source, files, .. } = loaded.into();
     let config = Arc::new(config);
     let turns = turns(&config).await?;
     turns.recover().await;
-    let gateway = Gateway::new(&config, turns.clone())?;
-    let ready = Arc::new(AtomicBool::new(true));
-    let connections = config.limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST);
-    let gateway = Listening::start(listen(config.listen).await?, gateway.into_service(), connections);
+    let gateway = Gateway::new(&config, turns)?;
+    let places = Arc::new(Places::of(&config.limits));
+    let at = listen(config.listen).await?;
+    let at_admin = listen(config.admin.listen).await?;
+    let live = Live::new((source, files), gateway, Token::obtain(&config)?, places.clone());
+    let gateway = Listening::start(at, live.edge(), places);
 
-    let listener = listen(config.admin.listen).await?;
-    let admin = Admin {
-        addr: listener.1,
-        token: Token::obtain(&config)?,
-        ready: Arc::clone(&ready),
-        metrics: exporter.clone(),
-        turns: turns.clone(),
-        loaded_at: Timestamp::now(),
-        config,
-    };
-    let admin = Listening::start(listener, admin.into_service(), ADMIN_CONNECTIONS);
-    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(upkeep(exporter)));
-    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(Sweeper::new(turns.clone()).run()));
-    admin.tasks.spawn(admin.shutdown.drain.clone().run_until_cancelled_owned(flush(turns.clone())));
-    Ok(Running { gateway, admin, ready, turns })
+    let ready = Arc::new(AtomicBool::new(true));
+    let admin =
+        Admin { addr: at_admin.1, ready: Arc::clone(&ready), metrics: exporter.clone(), live: Arc::clone(&live) };
+    let admin = Listening::start(at_admin, admin.into_service(), Arc::new(Places::new(ADMIN_CONNECTIONS)));
+    admin.beside(upkeep(exporter));
+    admin.beside(sweep(live.clone()));
+    admin.beside(flush(live.clone()));
+    admin.beside(follow_files(live.clone()));
+    Ok(Running { gateway, admin, ready, live })
 }
 
 async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
@@ -188,15 +189,18 @@ async fn open_store(store: &config::Store) -> Result<Arc<dyn Store>, StoreError>
     }
 }
 
-/// Runs until SIGTERM or SIGINT, then drains.
+/// Runs until SIGTERM or SIGINT, then drains. SIGHUP reads the configuration again.
 ///
 /// # Errors
 /// [`AppError`]
-pub async fn serve(config: Config) -> Result<(), AppError> {
+pub async fn serve(loaded: Loaded) -> Result<(), AppError> {
     raise_open_files();
-    let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Signals)?;
-    let running = start(config).await?;
+    let handler = |kind| signal(kind).map_err(AppError::Signals);
+    let mut terminate = handler(SignalKind::terminate())?;
+    let mut interrupt = handler(SignalKind::interrupt())?;
+    let hangup = handler(SignalKind::hangup())?;
+    let running = start(loaded).await?;
+    running.admin.beside(reload_on(hangup, running.live.clone()));
     tracing::info!(addr = %running.addr(), admin = %running.admin_addr(), "listening");
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
@@ -204,6 +208,14 @@ pub async fn serve(config: Config) -> Result<(), AppError> {
     }
     running.shutdown(GRACE).await;
     Ok(())
+}
+
+async fn reload_on(mut hangup: Signal, live: Arc<Live>) {
+    while hangup.recv().await.is_some() {
+        tracing::info!("SIGHUP: reading the configuration again");
+        // Refused or not, it is logged.
+        let _ = live.reload().await;
+    }
 }
 
 async fn listen(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), AppError> {
@@ -226,11 +238,24 @@ fn raise_open_files() {
     }
 }
 
-async fn flush(turns: Arc<Turns>) {
+async fn sweep(live: Arc<Live>) {
+    let mut reloads = live.subscribe();
+    loop {
+        let pause = {
+            let turns = live.turns();
+            turns.sweep().await;
+            turns.sweep_pause()
+        };
+        // A reload may have made the idle time shorter.
+        let _ = tokio::time::timeout(pause, reloads.changed()).await;
+    }
+}
+
+async fn flush(live: Arc<Live>) {
     let mut ticks = tokio::time::interval(FLUSH_EVERY);
     loop {
         ticks.tick().await;
-        turns.sessions().records.flush().await;
+        live.turns().sessions().records.flush().await;
     }
 }
 

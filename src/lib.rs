@@ -7,6 +7,7 @@
 //! | [`cli`] | one file per command |
 //! | [`app`] | puts the rooms together, starts and drains |
 //! | [`admin`] | the admin listener: health, metrics, sessions |
+//! | [`live`] | the configuration in effect, what is made of it, and how another takes its place |
 //! | [`gateway`] | the edge: the phases of a request, one file per phase, and the response path |
 //! | [`hooks`] | contract, pipeline, one file per runner |
 //! | [`session`] | whose request it is: key, conversation, turn, ledger, profiles; `store/` below it |
@@ -27,6 +28,7 @@ pub mod dialect;
 pub mod gateway;
 pub mod hooks;
 pub mod json;
+pub mod live;
 pub mod session;
 pub mod sse;
 pub mod telemetry;

@@ -35,10 +35,10 @@ pub(super) async fn set_context(
     body: Result<Json<NewContext>, JsonRejection>,
 ) -> Result<Json<Session>, ApiError> {
     let Json(NewContext { text }) = body?;
-    let limit = admin.config.limits.outcome_text;
+    let limit = admin.live.status().config().limits.outcome_text;
     let now = Timestamp::now();
     let mut set = Ok(false);
-    let records = &admin.turns.sessions().records;
+    let records = admin.live.turns().sessions().records.clone();
     records
         .update(&key, |record| {
             set = record.set_slot(&slot, &text, BY, now, limit);
@@ -59,7 +59,7 @@ pub(super) async fn clear_context(
     AgentSlot { key, slot }: AgentSlot,
 ) -> Result<StatusCode, ApiError> {
     let mut was_set = false;
-    let records = &admin.turns.sessions().records;
+    let records = admin.live.turns().sessions().records.clone();
     records
         .update(&key, |record| {
             was_set = record.clear_slot(&slot);

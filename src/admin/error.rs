@@ -61,6 +61,9 @@ pub(super) enum ApiError {
     /// A session was not deleted; the log of the session room says why.
     #[error("the session can't be deleted at the moment; the gateway's log says why")]
     NotDeleted,
+    /// A configuration that can't take effect.
+    #[error("the configuration can't be used, it stays as it was: {}", .0.join("; "))]
+    Refused(Vec<String>),
     /// A defect: the work ended without a result.
     #[error("the gateway failed")]
     Lost(#[from] tokio::task::JoinError),
@@ -82,6 +85,9 @@ struct Explanation {
     /// With code `ambiguous`: who has a session of this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     tenants: Option<Vec<String>>,
+    /// With code `reload_refused`: `file:line:col: key: what`, every problem of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problems: Option<Vec<String>>,
 }
 
 impl ApiError {
@@ -104,6 +110,7 @@ impl ApiError {
             Self::Slot(SlotError::TooLong { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),
             Self::Slot(SlotError::TooMany) => (StatusCode::CONFLICT, "too_many_slots"),
             Self::Sessions(_) | Self::NotDeleted => (StatusCode::SERVICE_UNAVAILABLE, "store_failed"),
+            Self::Refused(_) => (StatusCode::UNPROCESSABLE_ENTITY, "reload_refused"),
             Self::Lost(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
     }
@@ -117,11 +124,12 @@ impl IntoResponse for ApiError {
             tracing::error!(code, source, "an admin request failed");
         }
         let message = self.to_string();
-        let tenants = match self {
-            Self::Ambiguous(tenants) => Some(tenants.into_iter().map(|Tenant(name)| name).collect()),
-            _ => None,
+        let (tenants, problems) = match self {
+            Self::Ambiguous(tenants) => (Some(tenants.into_iter().map(|Tenant(name)| name).collect()), None),
+            Self::Refused(problems) => (None, Some(problems)),
+            _ => (None, None),
         };
-        let body = ErrorBody { error: Explanation { code, message, tenants } };
+        let body = ErrorBody { error: Explanation { code, message, tenants, problems } };
         let mut response = (status, Json(body)).into_response();
         if status == StatusCode::UNAUTHORIZED {
             // RFC 9110 section 15.5.2 wants a challenge.

@@ -27,7 +27,7 @@ pub(super) async fn authorized(
     next: Next,
 ) -> Result<Response, ApiError> {
     match bearer(request.headers()) {
-        Some(token) if admin.token.is(token) => Ok(next.run(request).await),
+        Some(token) if admin.live.status().token.is(token) => Ok(next.run(request).await),
         _ => Err(ApiError::Unauthorized),
     }
 }
@@ -62,7 +62,7 @@ pub(super) async fn to_the_end(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    Ok(admin.turns.to_the_end(next.run(request)).await?)
+    Ok(admin.live.turns().to_the_end(next.run(request)).await?)
 }
 
 /// What prompts say is kept by no cache, and nothing is taken for a page.

@@ -16,35 +16,25 @@ mod probes;
 mod routes;
 mod select;
 mod sessions;
-pub mod token;
 mod view;
 
-use crate::config::Config;
-use crate::gateway::turn::Turns;
+use crate::live::Live;
 use crate::telemetry::metrics::Exporter;
 use axum::Router;
-use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use token::Token;
 
 /// What the admin listener shows and changes.
 pub struct Admin {
     /// The address that the listener is bound to.
     pub addr: SocketAddr,
-    /// What requests have to bring.
-    pub token: Token,
     /// Whether new requests are welcome at the gateway.
     pub ready: Arc<AtomicBool>,
     /// The metrics.
     pub metrics: Exporter,
-    /// The sessions, and how they end.
-    pub turns: Arc<Turns>,
-    /// The configuration in effect.
-    pub config: Arc<Config>,
-    /// Since when it is in effect.
-    pub loaded_at: Timestamp,
+    /// What is in effect: the configuration, its token, the sessions and how they end.
+    pub live: Arc<Live>,
 }
 
 impl Admin {

@@ -46,6 +46,7 @@ fn protected() -> OpenApiRouter<Arc<Admin>> {
         .routes(routes!(probes::metrics))
         .routes(routes!(describe))
         .routes(routes!(configuration::show_config))
+        .routes(routes!(configuration::reload_config))
         .routes(routes!(sessions::list_sessions))
         .routes(routes!(sessions::show_session))
         .routes(routes!(sessions::show_agent, sessions::delete_agent))

@@ -101,13 +101,13 @@ async fn one(admin: &Admin, id: &str, agent: &str, tenant: Option<String>) -> Re
         None => agents(admin, &id, None).await?.swap_remove(0).tenant,
     };
     let key = SessionKey { tenant, id, agent };
-    let found = admin.turns.sessions().records.get(&key).await?;
+    let found = admin.live.turns().sessions().records.get(&key).await?;
     found.map(|_| key).ok_or(ApiError::NoSession)
 }
 
 /// At least one, all of one tenant.
 async fn agents(admin: &Admin, id: &str, tenant: Option<String>) -> Result<Vec<SessionKey>, ApiError> {
-    let mut found = admin.turns.sessions().records.find(id).await?;
+    let mut found = admin.live.turns().sessions().records.find(id).await?;
     found.retain(|key| tenant.as_ref().is_none_or(|tenant| key.tenant.0 == *tenant));
     let tenants: BTreeSet<_> = found.iter().map(|key| key.tenant.clone()).collect();
     match tenants.len() {

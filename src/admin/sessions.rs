@@ -43,7 +43,7 @@ pub(super) async fn list_sessions(
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::InvalidQuery(format!("limit: write 1 to {MAX_LIMIT}")));
     }
-    let page = admin.turns.sessions().records.list(cursor.as_deref(), limit).await?;
+    let page = admin.live.turns().sessions().records.list(cursor.as_deref(), limit).await?;
     let items = page.items.iter().map(|record| Session::listed(record)).collect();
     Ok(Json(Page { items, next: page.next }))
 }
@@ -59,7 +59,7 @@ pub(super) async fn show_session(
     let mut items = Vec::with_capacity(keys.len());
     for key in keys {
         // Deleted since it was found.
-        let Some(record) = admin.turns.sessions().records.latest(&key).await? else { continue };
+        let Some(record) = admin.live.turns().sessions().records.latest(&key).await? else { continue };
         items.push(Session::whole(&record));
     }
     Ok(Json(Page { items, next: None }))
@@ -78,7 +78,7 @@ pub(super) async fn show_agent(State(admin): State<Arc<Admin>>, Agent(key): Agen
     (status = 204),
     (status = "default", description = "Why not", body = ErrorBody)))]
 pub(super) async fn delete_agent(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<StatusCode, ApiError> {
-    if admin.turns.delete_session(&key).await { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::NotDeleted) }
+    if admin.live.turns().delete_session(&key).await { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::NotDeleted) }
 }
 
 /// End one agent of a session: its session.end hooks run, once. The session as it is afterwards
@@ -86,12 +86,12 @@ pub(super) async fn delete_agent(State(admin): State<Arc<Admin>>, Agent(key): Ag
     (status = 200, body = Session),
     (status = "default", description = "Why not", body = ErrorBody)))]
 pub(super) async fn end_agent(State(admin): State<Arc<Admin>>, Agent(key): Agent) -> Result<Json<Session>, ApiError> {
-    admin.turns.end_session(&key, REASON).await;
+    admin.live.turns().end_session(&key, REASON).await;
     shown(&admin, &key).await
 }
 
 /// The session as it is now.
 pub(super) async fn shown(admin: &Admin, key: &SessionKey) -> Result<Json<Session>, ApiError> {
-    let record = admin.turns.sessions().records.latest(key).await?;
+    let record = admin.live.turns().sessions().records.latest(key).await?;
     record.map(|record| Json(Session::whole(&record))).ok_or(ApiError::NoSession)
 }

@@ -1,7 +1,7 @@
 //! A client of the admin API of a running gateway (CONTRACT section 6).
 use super::ConfigFile;
-use crate::admin::token;
 use crate::config::{self, Problems};
+use crate::live::token;
 use clap::Args;
 use reqwest::{Client, Method, Url};
 use serde_json::Value;

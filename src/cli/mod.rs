@@ -30,7 +30,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the gateway
+    /// Run the gateway; SIGHUP and changes of the file reload the configuration
     Serve(serve::Serve),
     /// Validate a configuration and print every problem, or print a JSON schema
     Check(check::Check),

@@ -1,7 +1,8 @@
 //! `hookgate serve`
 use super::{CliError, ConfigFile};
 use crate::app;
-use crate::config::{self, Loaded};
+use crate::config;
+use crate::live;
 use crate::telemetry::logs;
 use clap::Args;
 use std::process::ExitCode;
@@ -16,13 +17,11 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self, format: logs::Format, level: &str) -> Result<ExitCode, CliError> {
         logs::init(format, level)?;
-        let Loaded { config, source, warnings } = config::load(self.file.config.as_deref(), &config::process_env)?;
-        tracing::info!(config = %source, "configuration loaded");
-        for warning in &warnings.list {
-            tracing::warn!(config = %source, line = warning.place.line, key = warning.key, "{}", warning.what);
-        }
+        let loaded = config::load(self.file.config.as_deref(), &config::process_env)?;
+        tracing::info!(config = %loaded.source, "configuration loaded");
+        live::warn(&loaded.warnings);
         let runtime = tokio::runtime::Runtime::new()?;
-        runtime.block_on(app::serve(config))?;
+        runtime.block_on(app::serve(loaded))?;
         Ok(ExitCode::SUCCESS)
     }
 }

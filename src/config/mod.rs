@@ -9,6 +9,7 @@
 mod collection;
 pub mod condition;
 mod edits;
+mod files;
 mod masked;
 mod node;
 mod problem;
@@ -22,6 +23,7 @@ mod variables;
 mod written;
 pub mod yaml;
 
+pub use files::Files;
 pub use masked::masked;
 pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;
@@ -31,6 +33,7 @@ use node::Node;
 use reader::Reader;
 use resolve::Base;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Where a configuration is looked for when none is named (CONTRACT section 1).
@@ -43,6 +46,8 @@ pub enum Source {
     File(PathBuf),
     /// There was none.
     BuiltIn,
+    /// The program that runs the gateway made it.
+    Program,
 }
 
 impl fmt::Display for Source {
@@ -50,6 +55,7 @@ impl fmt::Display for Source {
         match self {
             Self::File(path) => path.display().fmt(f),
             Self::BuiltIn => f.write_str("built-in defaults"),
+            Self::Program => f.write_str("the program's own configuration"),
         }
     }
 }
@@ -63,6 +69,26 @@ pub struct Loaded {
     pub source: Source,
     /// What does not stop the gateway, but `check`.
     pub warnings: Problems,
+    /// What it was read from.
+    pub files: Files,
+}
+
+/// Why there is no configuration.
+#[derive(Debug)]
+pub struct Unusable {
+    /// What is wrong, warnings included.
+    pub problems: Problems,
+    /// What was read.
+    pub files: Files,
+}
+
+impl From<Config> for Loaded {
+    /// A configuration that the program made.
+    fn from(config: Config) -> Self {
+        let source = Source::Program;
+        let warnings = Problems::new(source.to_string(), Vec::new());
+        Self { config, source, warnings, files: Files::default() }
+    }
 }
 
 /// The environment of this process.
@@ -76,19 +102,56 @@ pub fn process_env(name: &str) -> Option<String> {
 /// # Errors
 /// Every problem of the file, warnings included, when one of them is fatal.
 pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Loaded, Problems> {
-    let candidates = path.map_or_else(|| LOOKUP.map(Path::new).to_vec(), |path| vec![path]);
-    for candidate in candidates {
-        match std::fs::read_to_string(candidate) {
-            Ok(text) => return parse(&text, Source::File(candidate.to_owned()), env),
-            Err(error) if path.is_none() && error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => {
-                let what = format!("cannot be read: {error}");
-                let problem = Problem { place: Place::START, key: String::new(), what, severity: Severity::Fatal };
-                return Err(Problems::new(candidate.display().to_string(), vec![problem]));
-            }
-        }
+    match path {
+        Some(path) => load_file(path, env, None),
+        None => look_up(env, None),
     }
-    parse("", Source::BuiltIn, env)
+    .map_err(|unusable| unusable.problems)
+}
+
+/// Loads what a gateway was started with once more, while it runs with `running`. A file that is empty by now is refused:
+/// its defaults would be meant by nobody.
+///
+/// # Errors
+/// As [`load`]; what can't change while a gateway runs is a problem too.
+pub fn reload(source: &Source, env: Env<'_>, running: &Config) -> Result<Loaded, Unusable> {
+    match source {
+        Source::File(path) => load_file(path, env, Some(running)),
+        Source::BuiltIn => look_up(env, Some(running)),
+        Source::Program => Err(refuse(Files::default(), source, "has no file that could be read again")),
+    }
+}
+
+fn look_up(env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
+    let is_missing = |path: &Path| matches!(path.metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
+    let found = LOOKUP.map(Path::new).into_iter().find(|path| !is_missing(path));
+    found.map_or_else(|| read("", Source::BuiltIn, absent(), env, running), |path| load_file(path, env, running))
+}
+
+/// The files that were looked for in vain: when one of them is written, that is a change.
+fn absent() -> Files {
+    let mut files = Files::default();
+    for path in LOOKUP.map(Path::new) {
+        // Nothing is there, which is what is remembered.
+        let _ = files.read(path);
+    }
+    files
+}
+
+fn load_file(path: &Path, env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
+    let source = Source::File(path.to_owned());
+    let mut files = Files::default();
+    match files.read(path) {
+        Ok(text) if running.is_some() && text.trim().is_empty() => {
+            Err(refuse(files, &source, "is empty, write `{}` if the defaults are meant"))
+        }
+        Ok(text) => read(&text, source, files, env, running),
+        Err(error) => Err(refuse(files, &source, &format!("cannot be read: {error}"))),
+    }
+}
+
+fn refuse(files: Files, source: &Source, what: &str) -> Unusable {
+    Unusable { problems: Problems::whole(source, what), files }
 }
 
 /// Loads `text` as if it came from `source`.
@@ -96,11 +159,15 @@ pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Loaded, Problems> {
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, source: Source, env: Env<'_>) -> Result<Loaded, Problems> {
+    read(text, source, Files::default(), env, None).map_err(|unusable| unusable.problems)
+}
+
+fn read(text: &str, source: Source, files: Files, env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
     let base = Base::of(match &source {
         Source::File(path) => Some(path),
-        Source::BuiltIn => None,
+        Source::BuiltIn | Source::Program => None,
     });
-    let mut reader = Reader::new(env);
+    let mut reader = Reader::new(env, files);
     let written = match Node::parse(&variables::shield(text)) {
         // Unknown keys at the top do not keep the rest from being checked.
         Ok(root) => section::read::<written::File>(&root, &mut reader).0,
@@ -109,11 +176,15 @@ pub fn parse(text: &str, source: Source, env: Env<'_>) -> Result<Loaded, Problem
             None
         }
     };
+    if let (Some(file), Some(running)) = (&written, running) {
+        resolve::check_unchanged(file, &base, running, &mut reader);
+    }
     let config = written.map(|file| resolve::resolve(file, &base, &mut reader));
-    let problems = Problems::new(source.to_string(), reader.problems);
+    let Reader { problems, files, .. } = reader;
+    let problems = Problems::new(source.to_string(), problems);
     match config {
-        Some(config) if !problems.is_fatal() => Ok(Loaded { config, source, warnings: problems }),
-        _ => Err(problems),
+        Some(config) if !problems.is_fatal() => Ok(Loaded { config, source, warnings: problems, files }),
+        _ => Err(Unusable { problems, files }),
     }
 }
 

@@ -54,6 +54,20 @@ impl Problems {
         Self { file: file.into(), list }
     }
 
+    /// One fatal problem of a whole file.
+    pub fn whole(file: impl fmt::Display, what: impl Into<String>) -> Self {
+        let problem = Problem { place: Place::START, key: String::new(), what: what.into(), severity: Severity::Fatal };
+        Self::new(file.to_string(), vec![problem])
+    }
+
+    /// One line each: `file:line:col: key: what`.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.list.iter().map(|Problem { place, key, what, .. }| {
+            let colon = if key.is_empty() { "" } else { ": " };
+            format!("{}:{}:{}: {key}{colon}{what}", self.file, place.line, place.column)
+        })
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -67,10 +81,9 @@ impl Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, Problem { place, key, what, .. }) in self.list.iter().enumerate() {
+        for (index, line) in self.lines().enumerate() {
             let newline = if index == 0 { "" } else { "\n" };
-            let colon = if key.is_empty() { "" } else { ": " };
-            write!(f, "{newline}{}:{}:{}: {key}{colon}{what}", self.file, place.line, place.column)?;
+            write!(f, "{newline}{line}")?;
         }
         Ok(())
     }

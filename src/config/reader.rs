@@ -1,8 +1,11 @@
 //! Reading values from the tree: every problem is collected with its place and the path of its key, and reading goes on.
+use super::files::Files;
 use super::node::{Content, Node};
 use super::problem::{Place, Problem, Severity};
 use super::variables;
 use serde_json::Value as Json;
+use std::io;
+use std::path::Path;
 
 /// The environment, as a function: tests need none of their own.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -13,6 +16,8 @@ pub(super) struct Reader<'a> {
     path: String,
     /// What was wrong so far.
     pub(super) problems: Vec<Problem>,
+    /// What was read so far.
+    pub(super) files: Files,
 }
 
 /// Something that can be written as a value.
@@ -39,9 +44,14 @@ pub(super) struct At<T> {
 }
 
 impl<'a> Reader<'a> {
-    /// Nothing read yet.
-    pub(super) fn new(env: Env<'a>) -> Self {
-        Self { env, path: String::new(), problems: Vec::new() }
+    /// Nothing read yet but these files.
+    pub(super) fn new(env: Env<'a>, files: Files) -> Self {
+        Self { env, path: String::new(), problems: Vec::new(), files }
+    }
+
+    /// The text of a file that the configuration names. It is part of the configuration: a change of it is a reload.
+    pub(super) fn file(&mut self, path: &Path) -> io::Result<String> {
+        self.files.read(path)
     }
 
     /// The environment.

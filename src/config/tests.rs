@@ -768,3 +768,71 @@ proptest::proptest! {
         let _ = read(&format!("sessions: {{ side_requests: ['{quoted}'] }}"));
     }
 }
+
+#[test]
+fn what_a_running_gateway_can_not_change_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hookgate.yaml");
+    let source = Source::File(file.clone());
+    let running = parse("store: { path: a }", source.clone(), &env).unwrap().config;
+    let problems = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let refused = reload(&source, &env, &running).map(|_| "ok".to_owned());
+        let said = refused.unwrap_or_else(|unusable| unusable.problems.to_string());
+        said.replace(&folder.path().display().to_string(), "")
+    };
+    let listing: String = [
+        "store: { path: ./a }\nmodels: { aliases: { a: b } }",
+        "listen: 127.0.0.1:1\nadmin:\n  listen: 127.0.0.1:2\nstore: { path: b }",
+        "store:\n  kind: memory",
+        "{}",
+        "listen: nowhere\nstore: { path: a }",
+        "store: { path: a",
+        "# nothing",
+    ]
+    .map(|text| format!("{text}\n    {}\n", problems(text).replace('\n', "\n    ")))
+    .concat();
+    insta::assert_snapshot!(listing, @r"
+    store: { path: ./a }
+    models: { aliases: { a: b } }
+        ok
+    listen: 127.0.0.1:1
+    admin:
+      listen: 127.0.0.1:2
+    store: { path: b }
+        /hookgate.yaml:1:9: listen: can't change while the gateway runs, restart the gateway or write 127.0.0.1:8787
+        /hookgate.yaml:3:11: admin.listen: can't change while the gateway runs, restart the gateway or write 127.0.0.1:8788
+        /hookgate.yaml:4:16: store.path: can't change while the gateway runs, restart the gateway or write /a
+    store:
+      kind: memory
+        /hookgate.yaml:2:9: store.kind: can't change while the gateway runs, restart the gateway or write sled
+    {}
+        /hookgate.yaml:1:1: store.path: can't change while the gateway runs, restart the gateway or write /a
+    listen: nowhere
+    store: { path: a }
+        /hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+    store: { path: a
+        /hookgate.yaml:2:1: not YAML: while parsing a flow mapping, did not find expected ',' or '}'
+    # nothing
+        /hookgate.yaml:1:1: store.path: can't change while the gateway runs, restart the gateway or write /a
+    ");
+}
+
+#[test]
+fn a_reload_remembers_every_file_that_it_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, profile] = ["hookgate.yaml", "mine.yaml"].map(|name| folder.path().join(name));
+    let source = Source::File(file.clone());
+    std::fs::write(&file, "profiles: [mine.yaml]").unwrap();
+    std::fs::write(&profile, "name: [").unwrap();
+    let unusable = reload(&source, &env, &Config::default()).unwrap_err();
+    assert_eq!(unusable.files.paths().collect::<Vec<_>>(), [&file, &profile]);
+    std::fs::write(&file, " \n").unwrap();
+    let unusable = reload(&source, &env, &Config::default()).unwrap_err();
+    assert!(unusable.problems.to_string().contains("hookgate.yaml:1:1: is empty"), "{}", unusable.problems);
+    std::fs::remove_file(&file).unwrap();
+    let unusable = reload(&source, &env, &Config::default()).unwrap_err();
+    assert!(unusable.problems.to_string().contains("hookgate.yaml:1:1: cannot be read"), "{}", unusable.problems);
+    let made = reload(&Source::Program, &env, &Config::default()).unwrap_err();
+    assert_eq!(made.files, Files::default());
+}

@@ -120,9 +120,9 @@ section! {
     /// Where state lives.
     struct Store {
         /// On disk, or in memory for as long as the process lives.
-        kind: StoreKind = "sled",
+        kind: At<StoreKind> = "sled",
         /// The folder.
-        path: String = "./data",
+        path: At<String> = "./data",
     }
     later {
         "url": "a store that several gateways share",

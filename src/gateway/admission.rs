@@ -1,42 +1,54 @@
 //! How much may be in flight: requests, and bytes of their bodies.
 //!
 //! Both refuse at once instead of queueing: a client's SDK waits and tries again, a queue would only grow.
+//!
+//! The counts outlive a configuration, its limits do not: what came in under another one is in flight all the same.
 use crate::config::Limits;
 use crate::telemetry::names;
 use metrics::Gauge;
 use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// `limits.concurrent_requests`.
 #[derive(Debug)]
 pub struct Admission {
-    places: Arc<Semaphore>,
+    taken: Arc<AtomicUsize>,
+    limit: usize,
     in_flight: Gauge,
 }
 
 /// The place of one request, held until the last byte of its answer.
 #[derive(Debug)]
 pub struct Place {
-    _permit: OwnedSemaphorePermit,
+    taken: Arc<AtomicUsize>,
     in_flight: Gauge,
 }
 
 impl Admission {
     /// As many places as the limits say.
     pub fn new(limits: &Limits) -> Self {
-        Self { places: semaphore(limits.concurrent_requests), in_flight: metrics::gauge!(names::IN_FLIGHT) }
+        Self { taken: Arc::default(), limit: limits.concurrent_requests, in_flight: metrics::gauge!(names::IN_FLIGHT) }
+    }
+
+    /// The same places under other limits.
+    #[must_use]
+    pub fn under(&self, limits: &Limits) -> Self {
+        Self { taken: Arc::clone(&self.taken), limit: limits.concurrent_requests, in_flight: self.in_flight.clone() }
     }
 
     /// A place, or `None` when all are taken.
     pub fn enter(&self) -> Option<Place> {
-        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        if !take(&self.taken, 1, self.limit) {
+            return None;
+        }
         self.in_flight.increment(1.0);
-        Some(Place { _permit: permit, in_flight: self.in_flight.clone() })
+        Some(Place { taken: Arc::clone(&self.taken), in_flight: self.in_flight.clone() })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.taken.fetch_sub(1, Ordering::Relaxed);
         self.in_flight.decrement(1.0);
     }
 }
@@ -44,8 +56,9 @@ impl Drop for Place {
 /// `limits.buffered_bytes`: one unit is a byte.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    bytes: Arc<Semaphore>,
-    taken: Gauge,
+    taken: Arc<AtomicUsize>,
+    limit: usize,
+    bytes: Gauge,
 }
 
 /// Bytes taken from the budget; given back on drop.
@@ -58,7 +71,13 @@ pub struct Share {
 impl Budget {
     /// As many bytes as the limits say.
     pub fn new(limits: &Limits) -> Self {
-        Self { bytes: semaphore(limits.buffered_bytes), taken: metrics::gauge!(names::BUFFERED_BYTES) }
+        Self { taken: Arc::default(), limit: limits.buffered_bytes, bytes: metrics::gauge!(names::BUFFERED_BYTES) }
+    }
+
+    /// The same bytes under other limits.
+    #[must_use]
+    pub fn under(&self, limits: &Limits) -> Self {
+        Self { limit: limits.buffered_bytes, ..self.clone() }
     }
 
     /// A share without bytes.
@@ -71,26 +90,58 @@ impl Share {
     /// Takes more; false, and nothing taken, when that many are not left.
     #[must_use]
     pub fn grow(&mut self, bytes: usize) -> bool {
-        let Some(permit) = u32::try_from(bytes).ok().and_then(|count| self.budget.bytes.try_acquire_many(count).ok())
-        else {
+        if !take(&self.budget.taken, bytes, self.budget.limit) {
             return false;
-        };
-        permit.forget();
+        }
         self.bytes += bytes;
         #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52 bytes")]
-        self.budget.taken.increment(bytes as f64);
+        self.budget.bytes.increment(bytes as f64);
         true
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.budget.bytes.add_permits(self.bytes);
+        self.budget.taken.fetch_sub(self.bytes, Ordering::Relaxed);
         #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52 bytes")]
-        self.budget.taken.decrement(self.bytes as f64);
+        self.budget.bytes.decrement(self.bytes as f64);
     }
 }
 
-fn semaphore(size: usize) -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(size.min(Semaphore::MAX_PERMITS)))
+fn take(taken: &AtomicUsize, more: usize, limit: usize) -> bool {
+    let within = |taken: usize| taken.checked_add(more).filter(|sum| *sum <= limit);
+    taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn what_is_in_flight_counts_under_other_limits_too() {
+        let limits = |concurrent_requests, buffered_bytes| Limits {
+            concurrent_requests,
+            buffered_bytes,
+            ..Config::default().limits
+        };
+        let (wide, narrow) = (limits(2, 10), limits(1, 4));
+        let admission = Admission::new(&wide);
+        let places = [admission.enter(), admission.enter()];
+        assert!(places.iter().all(Option::is_some) && admission.enter().is_none());
+        let admission = admission.under(&narrow);
+        let [first, second] = places;
+        drop(first);
+        assert!(admission.enter().is_none(), "one is still in flight");
+        drop(second);
+        assert!(admission.enter().is_some());
+
+        let budget = Budget::new(&wide);
+        let mut share = budget.share();
+        assert!(share.grow(6) && !share.grow(5) && share.grow(4));
+        let budget = budget.under(&narrow);
+        assert!(!budget.share().grow(1));
+        drop(share);
+        assert!(!budget.share().grow(5) && budget.share().grow(4));
+    }
 }

@@ -27,10 +27,11 @@ mod websocket;
 
 pub use client_body::{ClientBody, TooLarge};
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::upstream::connect::Tls;
 use crate::upstream::{Upstream, UpstreamError};
 use admission::{Admission, Budget};
+use arc_swap::ArcSwap;
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
@@ -41,13 +42,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
-use turn::Turns;
+use turn::{Turns, TurnsError};
 
-/// Everything that requests share.
+/// Everything that requests share under one configuration. A request keeps the one that it began with to its end.
 pub struct Gateway {
-    ids: RequestIds,
+    ids: Arc<RequestIds>,
+    tls: Tls,
     router: Router,
-    upstreams: Vec<Upstream>,
+    upstreams: Vec<Arc<Upstream>>,
     admission: Admission,
     budget: Budget,
     /// `limits.request_body` in bytes.
@@ -72,6 +74,9 @@ pub enum SetupError {
     /// The system's randomness.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),
+    /// What belongs to turns.
+    #[error(transparent)]
+    Turns(#[from] TurnsError),
 }
 
 impl Gateway {
@@ -81,18 +86,11 @@ impl Gateway {
     /// [`SetupError`]
     pub fn new(config: &Config, turns: Arc<Turns>) -> Result<Self, SetupError> {
         let tls = Tls::new()?;
-        let upstreams = config
-            .upstreams
-            .iter()
-            .map(|upstream| {
-                Upstream::new(upstream, &tls)
-                    .map_err(|source| SetupError::Upstream { name: upstream.name.clone(), source })
-            })
-            .collect::<Result<_, _>>()?;
         Ok(Self {
-            ids: RequestIds::new()?,
+            ids: Arc::new(RequestIds::new()?),
             router: Router::new(&config.upstreams),
-            upstreams,
+            upstreams: config.upstreams.iter().map(|upstream| connect(upstream, &tls)).collect::<Result<_, _>>()?,
+            tls,
             admission: Admission::new(&config.limits),
             budget: Budget::new(&config.limits),
             body_limit: config.limits.request_body as u64,
@@ -100,16 +98,61 @@ impl Gateway {
         })
     }
 
+    /// The same gateway under another configuration: what is in flight counts on, and an upstream that is in both keeps
+    /// its connections.
+    ///
+    /// # Errors
+    /// [`SetupError`]
+    pub fn under(&self, config: Arc<Config>) -> Result<Self, SetupError> {
+        let old = &self.turns.config().upstreams;
+        let upstream = |new: &config::Upstream| match old.iter().zip(&self.upstreams).find(|(old, _)| *old == new) {
+            Some((_, upstream)) => Ok(Arc::clone(upstream)),
+            None => connect(new, &self.tls),
+        };
+        Ok(Self {
+            ids: Arc::clone(&self.ids),
+            tls: self.tls.clone(),
+            router: Router::new(&config.upstreams),
+            upstreams: config.upstreams.iter().map(upstream).collect::<Result<_, _>>()?,
+            admission: self.admission.under(&config.limits),
+            budget: self.budget.under(&config.limits),
+            body_limit: config.limits.request_body as u64,
+            turns: self.turns.under(config)?,
+        })
+    }
+
+    /// The turns of its sessions.
+    pub fn turns(&self) -> &Arc<Turns> {
+        &self.turns
+    }
+
     /// The gateway as a service.
     pub fn into_service(self) -> Edge {
-        Edge(Arc::new(self))
+        Edge(Arc::new(ArcSwap::from_pointee(self)))
     }
+}
+
+fn connect(config: &config::Upstream, tls: &Tls) -> Result<Arc<Upstream>, SetupError> {
+    let upstream = Upstream::new(config, tls);
+    upstream.map(Arc::new).map_err(|source| SetupError::Upstream { name: config.name.clone(), source })
 }
 
 /// The gateway as a service: every method and path goes to [`request::handle`], whose own rules apply, not a web
 /// framework's.
 #[derive(Clone)]
-pub struct Edge(Arc<Gateway>);
+pub struct Edge(Arc<ArcSwap<Gateway>>);
+
+impl Edge {
+    /// What new requests go to.
+    pub fn gateway(&self) -> Arc<Gateway> {
+        self.0.load_full()
+    }
+
+    /// From now on new requests go to `gateway`.
+    pub fn replace(&self, gateway: Gateway) {
+        self.0.store(Arc::new(gateway));
+    }
+}
 
 impl Service<Request> for Edge {
     type Response = Response;
@@ -121,6 +164,6 @@ impl Service<Request> for Edge {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        request::handle(self.0.clone(), request).map(Ok).boxed()
+        request::handle(self.gateway(), request).map(Ok).boxed()
     }
 }

@@ -1,4 +1,5 @@
 //! Listens, accepts, serves HTTP/1.1, drains.
+use crate::config::Limits;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
@@ -6,6 +7,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
@@ -35,6 +37,42 @@ impl<S> App for S where
 {
 }
 
+/// Connections per place of `limits.concurrent_requests`: clients keep several open that are idle.
+const CONNECTIONS_PER_REQUEST: usize = 4;
+
+/// Places for connections on one listener.
+#[derive(Debug)]
+pub struct Places {
+    free: Arc<Semaphore>,
+    /// How many there are, taken ones included.
+    size: Mutex<usize>,
+}
+
+impl Places {
+    /// For so many connections.
+    pub fn new(size: usize) -> Self {
+        let size = size.min(Semaphore::MAX_PERMITS);
+        Self { free: Arc::new(Semaphore::new(size)), size: Mutex::new(size) }
+    }
+
+    /// For the requests that these limits allow.
+    pub fn of(limits: &Limits) -> Self {
+        Self::new(wanted(limits))
+    }
+
+    /// As many as other limits allow. Places that are taken stay: connections are not broken off.
+    pub fn fit(&self, limits: &Limits) {
+        let mut size = self.size.lock();
+        let wanted = wanted(limits).min(Semaphore::MAX_PERMITS);
+        self.free.add_permits(wanted.saturating_sub(*size));
+        *size = wanted.max(*size) - self.free.forget_permits(size.saturating_sub(wanted));
+    }
+}
+
+fn wanted(limits: &Limits) -> usize {
+    limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST)
+}
+
 /// When to stop, and when to stop waiting.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
@@ -44,14 +82,13 @@ pub struct Shutdown {
     pub abort: CancellationToken,
 }
 
-/// Serves `app` until `shutdown` says drain and the last connection is gone. At most `max_connections` at once; further
-/// ones wait in the system's queue.
-pub async fn serve(listener: TcpListener, app: impl App, max_connections: usize, shutdown: Shutdown) {
+/// Serves `app` until `shutdown` says drain and the last connection is gone. As many connections at once as there are
+/// `places`; further ones wait in the system's queue.
+pub async fn serve(listener: TcpListener, app: impl App, places: Arc<Places>, shutdown: Shutdown) {
     let connections = TaskTracker::new();
-    let places = Arc::new(Semaphore::new(max_connections.min(Semaphore::MAX_PERMITS)));
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &places.free) => accepted,
             () = shutdown.drain.cancelled() => break,
         };
         match accepted {

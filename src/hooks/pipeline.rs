@@ -4,7 +4,7 @@ use super::report::{HookReport, Status};
 use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
 use super::variables::Variables;
 use super::{HookFailure, HooksError, Outcome, Parsed, When};
-use crate::config::{self, EventKind, Mode, OnError};
+use crate::config::{self, EventKind, Mode};
 use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -36,7 +36,9 @@ const fn default_timeout(kind: EventKind) -> Duration {
 /// The configured hooks, in order, ready to run. Shared by all requests.
 #[derive(Debug)]
 pub struct Pipeline {
-    hooks: Vec<Entry>,
+    hooks: Vec<Arc<Entry>>,
+    /// Places for the processes of commands.
+    processes: Arc<Semaphore>,
     output_limit: usize,
     text_limit: usize,
 }
@@ -56,9 +58,31 @@ impl Pipeline {
     /// # Errors
     /// The first hook that can't work.
     pub fn new(hooks: &[config::Hook], limits: &config::Limits) -> Result<Self, HooksError> {
-        let processes = Arc::new(Semaphore::new(MAX_PROCESSES));
-        let hooks = hooks.iter().map(|hook| Entry::new(hook, &processes)).collect::<Result<_, _>>()?;
-        Ok(Self { hooks, output_limit: limits.hook_output, text_limit: limits.outcome_text })
+        let none = Self {
+            hooks: Vec::new(),
+            processes: Arc::new(Semaphore::new(MAX_PROCESSES)),
+            output_limit: limits.hook_output,
+            text_limit: limits.outcome_text,
+        };
+        none.under(hooks, limits)
+    }
+
+    /// Another pipeline that shares with this one the places for processes, and the hooks that are in both: what runs for
+    /// such a hook goes on running.
+    ///
+    /// # Errors
+    /// As [`Pipeline::new`].
+    pub fn under(&self, hooks: &[config::Hook], limits: &config::Limits) -> Result<Self, HooksError> {
+        let entry = |hook: &config::Hook| match self.hooks.iter().find(|entry| entry.config == *hook) {
+            Some(entry) => Ok(Arc::clone(entry)),
+            None => Entry::new(hook, &self.processes).map(Arc::new),
+        };
+        Ok(Self {
+            hooks: hooks.iter().map(entry).collect::<Result<_, _>>()?,
+            processes: Arc::clone(&self.processes),
+            output_limit: limits.hook_output,
+            text_limit: limits.outcome_text,
+        })
     }
 
     /// Whether any hook listens to this event.
@@ -113,7 +137,7 @@ impl Pipeline {
     }
 
     fn listening(&self, kind: EventKind) -> impl Iterator<Item = &Entry> {
-        self.hooks.iter().filter(move |hook| hook.on.contains(&kind))
+        self.hooks.iter().map(Arc::as_ref).filter(move |hook| hook.config.on.contains(&kind))
     }
 }
 
@@ -158,20 +182,16 @@ impl Turn<'_> {
 /// One hook.
 #[derive(Debug)]
 struct Entry {
+    config: config::Hook,
     name: Arc<str>,
     slot: Arc<str>,
-    on: Vec<EventKind>,
     runner: Box<dyn Runner>,
     when: Option<When>,
-    timeout: Option<Duration>,
-    on_error: OnError,
-    mode: Mode,
-    include_request: bool,
 }
 
 impl Entry {
     fn wants_request(&self) -> bool {
-        self.include_request || self.when.as_ref().is_some_and(When::needs_request)
+        self.config.include_request || self.when.as_ref().is_some_and(When::needs_request)
     }
 
     fn new(hook: &config::Hook, processes: &Arc<Semaphore>) -> Result<Self, HooksError> {
@@ -179,13 +199,9 @@ impl Entry {
         Ok(Self {
             name: hook.name.as_str().into(),
             slot: hook.slot.as_str().into(),
-            on: hook.on.clone(),
             runner: runner::of(hook, processes)?,
             when: when.map_err(|source| HooksError::When { hook: hook.name.clone(), source })?,
-            timeout: hook.timeout,
-            on_error: hook.on_error,
-            mode: hook.mode,
-            include_request: hook.include_request,
+            config: hook.clone(),
         })
     }
 }
@@ -218,7 +234,7 @@ impl Firing<'_> {
 
     /// The parsed answer within the time that there is; `None` when `when` is false.
     async fn bounded(&self, hook: &Entry, started: Instant) -> Result<Option<Parsed>, HookFailure> {
-        let timeout = hook.timeout.unwrap_or(default_timeout(self.kind));
+        let timeout = hook.config.timeout.unwrap_or(default_timeout(self.kind));
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(started));
         let (time, failure) = match left {
             Some(left) if left < timeout => (left, HookFailure::Deadline(left)),
@@ -240,7 +256,7 @@ impl Firing<'_> {
             kind: self.kind,
             event: self.event,
             hook: &hook.name,
-            include_request: hook.include_request,
+            include_request: hook.config.include_request,
             output_limit: self.pipeline.output_limit,
         };
         let text_limit = self.pipeline.text_limit;
@@ -289,7 +305,7 @@ fn hook_report(hook: &Entry, result: Result<Option<Parsed>, HookFailure>, durati
         Ok(None) => (Status::SkippedByWhen, Parsed::default()),
         Err(failure) => (Status::Failed(failure), Parsed::default()),
     };
-    let (outcome, would) = match hook.mode {
+    let (outcome, would) = match hook.config.mode {
         Mode::Enforce => (parsed.outcome, None),
         Mode::Audit => (Outcome::default(), (status == Status::Ran).then_some(parsed.outcome)),
     };
@@ -301,8 +317,8 @@ fn hook_report(hook: &Entry, result: Result<Option<Parsed>, HookFailure>, durati
         outcome,
         would,
         warnings: parsed.warnings,
-        on_error: hook.on_error,
-        mode: hook.mode,
+        on_error: hook.config.on_error,
+        mode: hook.config.mode,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 type Counts = Arc<Mutex<HashMap<Arc<SessionKey>, usize>>>;
 
 /// How many answers are on their way, by session; as many as requests may be in flight.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Answers(Counts);
 
 /// One answer, until this is dropped.

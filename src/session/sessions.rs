@@ -14,12 +14,12 @@ use crate::config::Config;
 use crate::context::Digest;
 use std::sync::Arc;
 
-/// The session room's state.
+/// The session room's state, shared by all configurations of a process, and what the configuration says of sessions.
 pub struct Sessions {
     /// One record per session key.
-    pub records: Records,
+    pub records: Arc<Records>,
     /// Histories, turns, ledgers.
-    pub conversations: Conversations,
+    pub conversations: Arc<Conversations>,
     /// Clients.
     pub profiles: Profiles,
     /// Where ids stand.
@@ -29,7 +29,7 @@ pub struct Sessions {
     /// What messages say.
     pub facts: Facts,
     /// Held while a session is found or opened, by its scope.
-    pub opening: Locks<Digest>,
+    pub opening: Arc<Locks<Digest>>,
     /// Running stops.
     pub barrier: Barrier,
     /// Answers on their way.
@@ -47,15 +47,33 @@ impl Sessions {
             secret[0], secret[1], secret[2], secret[3], secret[4], secret[5], secret[6], secret[7],
         ]);
         Ok(Self {
-            conversations: Conversations::new(store.clone()),
-            records: Records::new(store),
+            conversations: Arc::new(Conversations::new(store.clone())),
+            records: Arc::new(Records::new(store)),
             profiles: Profiles::load(&config.profiles)?,
             keys: KeyFinder::new(&config.sessions)?,
             tenants: Tenants::new(secret, config.sessions.isolation),
             facts: Facts::new(seed),
-            opening: Locks::default(),
+            opening: Arc::default(),
             barrier: Barrier::default(),
             answering: Answers::default(),
+        })
+    }
+
+    /// The same sessions under another configuration.
+    ///
+    /// # Errors
+    /// When a pattern of the config or a profile does not compile.
+    pub fn under(&self, config: &Config) -> Result<Self, SessionError> {
+        Ok(Self {
+            records: self.records.clone(),
+            conversations: self.conversations.clone(),
+            profiles: Profiles::load(&config.profiles)?,
+            keys: KeyFinder::new(&config.sessions)?,
+            tenants: self.tenants.isolated(config.sessions.isolation),
+            facts: self.facts.clone(),
+            opening: self.opening.clone(),
+            barrier: self.barrier.clone(),
+            answering: self.answering.clone(),
         })
     }
 }

@@ -88,6 +88,12 @@ impl Tenants {
         Self { secret, isolation }
     }
 
+    /// The same secret with another isolation.
+    #[must_use]
+    pub const fn isolated(&self, isolation: Isolation) -> Self {
+        Self { secret: self.secret, isolation }
+    }
+
     /// The fingerprint of a credential.
     pub fn fingerprint(&self, credential: &Credential<'_>) -> Fingerprint {
         let hash = blake3::keyed_hash(&self.secret, &credential.0).to_hex();

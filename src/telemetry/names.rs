@@ -40,6 +40,12 @@ pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
 pub const WORKER_ENDS: &str = "hookgate_worker_ends_total";
 /// Counter: failures of the store, by `kind`.
 pub const STORE_ERRORS: &str = "hookgate_store_errors_total";
+/// Counter: configurations that were to take effect while the gateway ran, by `result` (ok, refused).
+pub const RELOADS: &str = "hookgate_config_reloads_total";
+/// Gauge: which configuration is in effect, counted from 1.
+pub const CONFIG_VERSION: &str = "hookgate_config_version";
+/// Gauge: since when it is in effect, in seconds since 1970.
+pub const CONFIG_LOADED: &str = "hookgate_config_loaded_timestamp_seconds";
 
 /// Registers the descriptions; call once after the recorder is installed.
 pub(super) fn describe() {
@@ -63,4 +69,7 @@ pub(super) fn describe() {
     describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
     describe_counter!(WORKER_ENDS, "Worker processes that ended by themselves or had to be ended, by hook");
     describe_counter!(STORE_ERRORS, "Failures of the store, by kind");
+    describe_counter!(RELOADS, "Configurations that were to take effect while the gateway ran, by result");
+    describe_gauge!(CONFIG_VERSION, "Which configuration is in effect, counted from 1");
+    describe_gauge!(CONFIG_LOADED, Unit::Seconds, "Since when the configuration is in effect");
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use hookgate::config::{self, Config, EventKind, Hook, Mode, OnError, Run};
 use hookgate::gateway::Gateway;
-use hookgate::gateway::turn::{Sweeper, Turns};
+use hookgate::gateway::turn::Turns;
 use hookgate::hooks::Pipeline;
 use hookgate::session::Sessions;
 use hookgate::session::store::{Change, MemoryStore, Pair, Store, StoreError};
@@ -340,7 +340,15 @@ impl<'a> World<'a> {
         let pipeline = Pipeline::new(&config.hooks, &config.limits).unwrap();
         let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions).unwrap();
         turns.recover().await;
-        let sweeper = tokio::spawn(Sweeper::new(turns.clone()).run());
+        let sweeper = tokio::spawn({
+            let turns = turns.clone();
+            async move {
+                loop {
+                    turns.sweep().await;
+                    tokio::time::sleep(turns.sweep_pause()).await;
+                }
+            }
+        });
         let service = Gateway::new(config, turns.clone()).unwrap().into_service();
         Running { store, turns, service, sweeper }
     }

@@ -111,7 +111,8 @@ async fn talk(
 
 /// The session's slots once its stop hooks are done.
 async fn stored(gateway: &Running) -> Result<BTreeMap<String, String>, DemoError> {
-    let sessions = gateway.sessions();
+    let turns = gateway.turns();
+    let sessions = turns.sessions();
     let Some(key) = sessions.records.find(SESSION).await?.into_iter().next() else { return Ok(BTreeMap::new()) };
     sessions.barrier.passed(&key).await;
     let record = sessions.records.get(&key).await?;

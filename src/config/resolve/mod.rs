@@ -37,10 +37,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         upstreams: upstreams::resolve(file.upstreams, reader),
         aliases: file.models.aliases,
         sessions: sessions(file.sessions),
-        store: match file.store.kind {
-            StoreKind::Sled => to::Store::Sled { path: base.join(&file.store.path) },
-            StoreKind::Memory => to::Store::Memory,
-        },
+        store: store(&file.store, base),
         lifecycle: to::Lifecycle {
             max_injected_context_chars: file.lifecycle.max_injected_context_chars.0,
             request_deadline: file.lifecycle.request_deadline,
@@ -55,6 +52,36 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
         hooks: hooks::resolve(file.hooks, base, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
+    }
+}
+
+/// What a gateway that runs can't change is refused.
+pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader: &mut Reader<'_>) {
+    keep(&file.listen, file.listen.value == running.listen, &running.listen, reader);
+    let admin = &file.admin.listen;
+    keep(admin, admin.value == running.admin.listen, &running.admin.listen, reader);
+    let from::Store { kind, path } = &file.store;
+    match (store(&file.store, base), &running.store) {
+        (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
+            keep(path, new == *old, &old.display(), reader);
+        }
+        (new, old @ to::Store::Sled { .. }) => keep(kind, new == *old, &"sled", reader),
+        (new, old @ to::Store::Memory) => keep(kind, new == *old, &"memory", reader),
+    }
+}
+
+fn keep<T>(written: &At<T>, is_same: bool, running: &dyn std::fmt::Display, reader: &mut Reader<'_>) {
+    // The default stands in for a value that was refused, and would be refused once more.
+    if !is_same && !reader.has_refused(&written.key) {
+        let what = format!("can't change while the gateway runs, restart the gateway or write {running}");
+        reader.refuse_at(written, what);
+    }
+}
+
+fn store(from: &from::Store, base: &Base) -> to::Store {
+    match from.kind.value {
+        StoreKind::Sled => to::Store::Sled { path: base.join(&from.path.value) },
+        StoreKind::Memory => to::Store::Memory,
     }
 }
 
@@ -121,7 +148,7 @@ fn limits(from: &from::Limits, reader: &mut Reader<'_>) -> to::Limits {
 
 fn profile(path: &At<String>, base: &Base, reader: &mut Reader<'_>) -> Option<String> {
     let file = base.join(&path.value);
-    let fault = match std::fs::read_to_string(&file) {
+    let fault = match reader.file(&file) {
         Ok(text) => match super::yaml::value(&text) {
             Ok(_) => return Some(text),
             Err(error) => error.to_string(),

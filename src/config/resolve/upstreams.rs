@@ -31,7 +31,7 @@ pub(super) fn resolve(written: Vec<from::Upstream>, reader: &mut Reader<'_>) -> 
 }
 
 fn built_in() -> Vec<Upstream> {
-    let mut reader = Reader::new(&|_| None);
+    let mut reader = Reader::new(&|_| None, Default::default());
     let node = Node::parse(BUILT_IN).ok();
     let list = node.and_then(|node| Vec::<from::Upstream>::read(&node, &mut reader)).unwrap_or_default();
     list.into_iter().map(convert).collect()

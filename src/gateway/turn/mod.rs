@@ -35,25 +35,24 @@ use policy::Policed;
 pub use read::Asked;
 use read::Looked;
 pub use stopping::StopDirector;
-pub use sweep::Sweeper;
 pub use upward::Upward;
 
 use crate::config::{Config, EventKind};
 use crate::context::Operation;
 use crate::context::placement::Scene;
 use crate::dialect::{self, Reply};
-use crate::hooks::{ConditionError, HookReport, Pipeline, Rules};
+use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
 use crate::json::{Rope, ScanError};
-use crate::session::Sessions;
 use crate::session::key::KeyError;
 use crate::session::placing::SlotText;
 use crate::session::record::{SessionKey, SessionRecord};
+use crate::session::{SessionError, Sessions};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::task::Poll;
 use tokio_util::task::TaskTracker;
 
-/// Runs the turns of all sessions.
+/// Runs the turns of all sessions, under one configuration.
 pub struct Turns {
     config: Arc<Config>,
     pipeline: Pipeline,
@@ -62,8 +61,22 @@ pub struct Turns {
     slot_order: Vec<String>,
     side_rules: Rules,
     meters: Meters,
-    /// Stop and fail hooks that nobody waits for; a drain does.
+    /// Stop and fail hooks that nobody waits for, of all configurations; a drain does.
     tasks: TaskTracker,
+}
+
+/// Why there are no turns under a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum TurnsError {
+    /// The session room.
+    #[error(transparent)]
+    Sessions(#[from] SessionError),
+    /// A hook.
+    #[error(transparent)]
+    Hooks(#[from] HooksError),
+    /// `sessions.side_requests`.
+    #[error("sessions.side_requests: {0}")]
+    SideRequests(#[from] ConditionError),
 }
 
 /// What becomes of a request.
@@ -123,6 +136,26 @@ impl Turns {
     /// # Errors
     /// When an expression of `sessions.side_requests` does not compile.
     pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Result<Arc<Self>, ConditionError> {
+        Self::with(config, pipeline, sessions, TaskTracker::new())
+    }
+
+    /// The same sessions under another configuration. Hooks that are in both stay, and a drain of either waits for what
+    /// runs under both.
+    ///
+    /// # Errors
+    /// [`TurnsError`]
+    pub fn under(&self, config: Arc<Config>) -> Result<Arc<Self>, TurnsError> {
+        let sessions = self.sessions.under(&config)?;
+        let pipeline = self.pipeline.under(&config.hooks, &config.limits)?;
+        Ok(Self::with(config, pipeline, sessions, self.tasks.clone())?)
+    }
+
+    fn with(
+        config: Arc<Config>,
+        pipeline: Pipeline,
+        sessions: Sessions,
+        tasks: TaskTracker,
+    ) -> Result<Arc<Self>, ConditionError> {
         let mut slot_order: Vec<String> = Vec::new();
         for hook in &config.hooks {
             if !slot_order.contains(&hook.slot) {
@@ -130,20 +163,17 @@ impl Turns {
             }
         }
         let side_rules = Rules::compile(&config.sessions.side_requests)?;
-        Ok(Arc::new(Self {
-            config,
-            pipeline,
-            sessions,
-            slot_order,
-            side_rules,
-            meters: Meters::new(),
-            tasks: TaskTracker::new(),
-        }))
+        Ok(Arc::new(Self { config, pipeline, sessions, slot_order, side_rules, meters: Meters::new(), tasks }))
     }
 
     /// Whether nothing in the configuration needs a body to be read.
     pub fn is_idle(&self) -> bool {
         self.config.hooks.is_empty() && self.config.aliases.is_empty()
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
     }
 
     /// The sessions, for the admin API.

@@ -11,7 +11,6 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::MissedTickBehavior;
 
 /// Longest time between two sweeps: an end that is this late disturbs nobody.
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
@@ -22,29 +21,6 @@ const SWEEPS_PER_IDLE_TIME: u32 = 4;
 
 /// `reason` of an end that nobody asked for.
 const IDLE: &str = "idle";
-
-/// Ends idle sessions and deletes old ones.
-pub struct Sweeper {
-    turns: Arc<Turns>,
-}
-
-impl Sweeper {
-    /// For the sessions of `turns`.
-    pub fn new(turns: Arc<Turns>) -> Self {
-        Self { turns }
-    }
-
-    /// Sweeps until it is dropped.
-    pub async fn run(self) {
-        let idle = self.turns.config.sessions.idle_end / SWEEPS_PER_IDLE_TIME;
-        let mut tick = tokio::time::interval(idle.clamp(MIN_INTERVAL, MAX_INTERVAL));
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tick.tick().await;
-            self.turns.sweep().await;
-        }
-    }
-}
 
 impl Turns {
     /// Begins the stops that were pending when the gateway went down. To be called before there are requests: a prompt
@@ -69,7 +45,13 @@ impl Turns {
         }
     }
 
-    async fn sweep(&self) {
+    /// How long after a sweep the next one is due.
+    pub fn sweep_pause(&self) -> Duration {
+        (self.config.sessions.idle_end / SWEEPS_PER_IDLE_TIME).clamp(MIN_INTERVAL, MAX_INTERVAL)
+    }
+
+    /// Ends idle sessions and deletes old ones.
+    pub async fn sweep(&self) {
         let (idle_end, retain) = (self.config.sessions.idle_end, self.config.sessions.retain);
         match self.sessions.records.due(Timestamp::now(), idle_end, retain).await {
             Ok(due) => {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{Hook, Limits, Run};
+use crate::config::{Hook, Limits, OnError, Run};
 use crate::dialect::neutral::NeutralRequest;
 use crate::hooks::Verdict;
 use crate::hooks::runner::testing::event;
@@ -213,7 +213,7 @@ impl Runner for Defect {
 #[tokio::test]
 async fn a_panic_is_this_hooks_failure() {
     let mut pipeline = pipeline(&[text("defect"), text("fine")]);
-    pipeline.hooks[0].runner = Box::new(Defect);
+    Arc::get_mut(&mut pipeline.hooks[0]).unwrap().runner = Box::new(Defect);
     let reports = fire_until(&pipeline, None).await;
     assert_eq!(reports[0].status, Status::Failed(HookFailure::Panicked("defect".into())));
     assert_eq!(context(&reports), ["text of fine"]);
@@ -333,4 +333,15 @@ async fn every_run_is_counted_and_a_skipped_one_has_no_duration() {
     "#);
     assert!(rendered.contains("hookgate_hook_duration_seconds_count{hook=\"fine\""), "{rendered}");
     assert!(!rendered.contains("hookgate_hook_duration_seconds_count{hook=\"off\""), "{rendered}");
+}
+
+#[test]
+fn another_pipeline_keeps_the_hooks_that_are_in_both() {
+    let before = pipeline(&[text("kept"), shell("changed", "true"), text("gone")]);
+    let limits = Limits { hook_output: 1, outcome_text: 2, ..LIMITS };
+    let after = before.under(&[text("new"), shell("changed", "false"), text("kept")], &limits).unwrap();
+    assert_eq!((after.output_limit, after.text_limit), (1, 2));
+    assert!(Arc::ptr_eq(&after.processes, &before.processes));
+    let same = |after: &Arc<Entry>| before.hooks.iter().position(|before| Arc::ptr_eq(before, after));
+    assert_eq!(after.hooks.iter().map(same).collect::<Vec<_>>(), [None, None, Some(0)]);
 }
