@@ -29,7 +29,8 @@ impl Files {
     /// The same files as they are now.
     #[must_use]
     pub fn now(&self) -> Self {
-        let now = |path: &PathBuf| fs::read(path).ok().and_then(|bytes| content(&bytes));
+        // A pipe is read once; to open it again could wait forever.
+        let now = |path: &PathBuf| path.is_file().then(|| fs::read(path).ok()).flatten().and_then(|it| content(&it));
         Self(self.0.iter().map(|(path, _)| (path.clone(), now(path))).collect())
     }
 

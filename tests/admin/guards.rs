@@ -139,6 +139,7 @@ async fn the_description_names_every_route_and_only_those() {
     GET /v1/sessions
     GET /v1/sessions/{id}
     GET /v1/sessions/{id}/agents/{agent}
+    POST /v1/config/reload
     POST /v1/sessions/{id}/agents/{agent}/end
     PUT /v1/sessions/{id}/agents/{agent}/context/{slot}
     ");
