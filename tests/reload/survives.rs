@@ -41,6 +41,39 @@ async fn an_upstream_that_is_not_changed_keeps_its_connections() {
     assert_eq!(rig.providers[0].connections(), 1);
 }
 
+/// Says its process id, which is what a body that the provider received tells.
+const WORKER: &str = r#"
+hooks:
+  - name: worker
+    on: prompt.submit
+    run: { worker: [sh, -c, 'while read -r line; do echo "{\"context\":\"pid=$$.\"}"; done'] }
+"#;
+
+fn pid(body: &str) -> &str {
+    body.split_once("pid=").and_then(|(_, rest)| rest.split_once('.')).expect("a process id").0
+}
+
+#[tokio::test]
+async fn a_worker_that_is_not_changed_keeps_its_process_and_one_that_is_gone_ends() {
+    let rig = Rig::plain(WORKER).await;
+    rig.say("s1", "x").await;
+    let before = pid(&rig.received(0)).to_owned();
+    rig.write(&rig.config(1, WORKER));
+    assert_eq!(rig.admin("POST", "/v1/config/reload").await.0, 200);
+    rig.say("s2", "x").await;
+    assert_eq!(pid(&rig.received(1)), before);
+
+    rig.write(&rig.config(1, "hooks: []"));
+    assert_eq!(rig.admin("POST", "/v1/config/reload").await.0, 200);
+    let process = std::path::PathBuf::from(format!("/proc/{before}"));
+    soon(async {
+        while process.exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_drain_waits_for_a_stop_of_an_earlier_configuration() {
     let gate = Gate::new();
