@@ -9,6 +9,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OneOrMany<T>(pub(super) Vec<T>);
 
+/// A map whose order counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InOrder<T>(pub(super) Vec<(String, T)>);
+
 /// The members of a map; one that is written twice is a problem.
 pub(super) fn entries<'n>(node: &'n Node, reader: &mut Reader<'_>, write: &str) -> Option<&'n [(Name, Node)]> {
     let Content::Map(members) = &node.content else {
@@ -66,7 +70,7 @@ impl<T: Value> Value for OneOrMany<T> {
     }
 }
 
-impl<T: Value> Value for BTreeMap<String, T> {
+impl<T: Value> Value for InOrder<T> {
     const WRITE: &'static str = "a map such as { name: value }";
 
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
@@ -74,10 +78,22 @@ impl<T: Value> Value for BTreeMap<String, T> {
         let read = |(name, node): &(Name, Node)| {
             reader.member(&name.text, |reader| T::read(node, reader)).map(|value| (name.text.clone(), value))
         };
-        Some(members.iter().filter_map(read).collect())
+        Some(Self(members.iter().filter_map(read).collect()))
     }
 
     fn schema() -> Json {
         json!({"type": "object", "additionalProperties": T::schema()})
+    }
+}
+
+impl<T: Value> Value for BTreeMap<String, T> {
+    const WRITE: &'static str = InOrder::<T>::WRITE;
+
+    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        InOrder::read(node, reader).map(|members| members.0.into_iter().collect())
+    }
+
+    fn schema() -> Json {
+        InOrder::<T>::schema()
     }
 }

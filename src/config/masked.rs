@@ -1,5 +1,5 @@
 //! The configuration in effect, for `GET /v1/config`: in the form of the file, secrets masked.
-use super::resolved::{Config, Hook, IdSource, Run, Secret, Store, Upstream};
+use super::resolved::{Config, Family, Hook, IdSource, Run, Secret, Store, SystemText, Upstream};
 use super::units::{show_duration, show_size};
 use super::value::Include;
 use crate::context::Edit;
@@ -131,11 +131,26 @@ fn run(run: &Run) -> Value {
             "env_pass": env_pass,
             "workers": workers,
         }),
+        Run::ModelContext(context) => json!({"model_context": {
+            "families": context.families.iter().map(|f| (f.name.clone(), family(f))).collect::<Map<_, _>>(),
+            "default": context.default.as_ref().map(family),
+            "edit_tools": context.edit_tools,
+            "place": context.place.word(),
+        }}),
         Run::Http { url, headers } => json!({"http": {
             "url": without_query(url),
             "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),
         }}),
     }
+}
+
+fn family(family: &Family) -> Value {
+    let (text, file) = match &family.system {
+        Some(SystemText::Text(text)) => (Some(text), None),
+        Some(SystemText::File(path)) => (None, Some(path)),
+        None => (None, None),
+    };
+    json!({"match": family.matching, "system": text, "system_file": file, "tools": family.tools})
 }
 
 /// A header's value may be a key.

@@ -1,6 +1,7 @@
 //! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
 //! at start. Field names follow CONTRACT section 2.
 use crate::context::Edit;
+use crate::context::edit::Globs;
 use crate::dialect::DialectId;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -331,6 +332,53 @@ pub struct Hook {
     pub include_request: bool,
 }
 
+/// What `model.family` may be (CONTRACT section 4): the maker's line of a model.
+pub const FAMILIES: [&str; 9] = ["claude", "gpt", "gemini", "qwen", "llama", "mistral", "deepseek", "grok", "other"];
+
+/// `run.model_context`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelContext {
+    /// In the order in which they are written.
+    pub families: Vec<Family>,
+    /// For every other model.
+    pub default: Option<Family>,
+    /// The tools that edit files: those of them that are not the model's are taken out.
+    pub edit_tools: Globs,
+    /// Where the system prompts go.
+    pub place: SystemPlace,
+}
+
+/// Models of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Family {
+    /// Its name; without `matching` it is a [`FAMILIES`] name that tells which models are meant.
+    pub name: String,
+    /// Names of models, requested or resolved.
+    pub matching: Option<Globs>,
+    /// What the model is told.
+    pub system: Option<SystemText>,
+    /// The edit tools that it works with.
+    pub tools: Globs,
+}
+
+/// A system prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SystemText {
+    /// As it stands.
+    Text(String),
+    /// A file, read at every run.
+    File(PathBuf),
+}
+
+/// On which side of the agent's own instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemPlace {
+    /// Behind them.
+    Append,
+    /// Ahead of them.
+    Prepend,
+}
+
 /// `run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Run {
@@ -364,6 +412,8 @@ pub enum Run {
         /// How many.
         workers: usize,
     },
+    /// What each model is told and which tools it edits files with.
+    ModelContext(Arc<ModelContext>),
     /// A POST.
     Http {
         /// Where.

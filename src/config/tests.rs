@@ -79,7 +79,7 @@ fn the_examples_in_the_shipped_file_are_valid() {
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
-    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 6));
+    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 7));
 }
 
 #[test]
@@ -518,6 +518,9 @@ fn hooks_have_one_runner_a_name_and_events() {
         "hooks: [{ name: a, on: [prompt.submit, session.stopping], run: { file: /etc/passwd } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: sh } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]",
+        "hooks: [{ name: a, run: { model_context: {} } }]",
+        "hooks: [{ name: a, on: prompt.submit, run: { model_context: { default: { system: x, system_file: y } } } }]",
+        "hooks: [{ name: a, run: { model_context: { families: { gtp: { system: x } }, default: { match: 'm' } } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { worker: [sh], workers: 0 } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: [sh], workers: 2 } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { command: [sh], worker: [sh] } }]",
@@ -538,9 +541,9 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
         1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
     hooks: [{ name: a, on: prompt.submit, run: {} }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http and edits
+        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http, edits and model_context
     hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http and edits
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits and model_context
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command or worker, leave them out
     hooks: [{ name: a, on: session.stopping, run: { text: x } }]
@@ -551,12 +554,20 @@ fn hooks_have_one_runner_a_name_and_events() {
         1:55: hooks[0].run.command: a single value where a list belongs, write a list such as [a, b]
     hooks: [{ name: a, on: prompt.submit, run: { command: [] } }]
         1:55: hooks[0].run.command: no program, write a list such as [./hook.sh, --option]
+    hooks: [{ name: a, run: { model_context: {} } }]
+        1:42: hooks[0].run.model_context: no model is meant, write families or default
+    hooks: [{ name: a, on: prompt.submit, run: { model_context: { default: { system: x, system_file: y } } } }]
+        1:24: hooks[0].on: model_context does not run on prompt.submit, leave `on` out
+        1:98: hooks[0].run.model_context.default.system_file: written beside system, keep one of them
+    hooks: [{ name: a, run: { model_context: { families: { gtp: { system: x } }, default: { match: 'm' } } } }]
+        1:61: hooks[0].run.model_context.families.gtp: `gtp` is no family of models (claude, gpt, gemini, qwen, llama, mistral, deepseek, grok, other), write match
+        1:87: hooks[0].run.model_context.default: the default is for every other model, leave match out
     hooks: [{ name: a, on: prompt.submit, run: { worker: [sh], workers: 0 } }]
         1:69: hooks[0].run.workers: write a number from 1 to 64
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], workers: 2 } }]
         1:70: hooks[0].run.workers: belongs to a worker, leave it out
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], worker: [sh] } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http and edits
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits and model_context
     hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
         1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]

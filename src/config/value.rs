@@ -1,10 +1,12 @@
 //! The types of values: how each is read, what a wrong one is told, and its schema.
+use super::collection::OneOrMany;
 use super::condition::{Condition, ConditionError};
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
-use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
+use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, SystemPlace, WithoutId};
 use super::section::{not_yet, unknown};
 use super::units;
+use crate::context::edit::Globs;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value as Json, json};
 use std::net::SocketAddr;
@@ -169,6 +171,25 @@ impl Value for Pattern {
     }
 }
 
+impl Value for Globs {
+    const WRITE: &'static str = "names, with * for any characters and ? for one, such as [edit, 'write*']";
+
+    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        let OneOrMany(names) = OneOrMany::<String>::read(node, reader)?;
+        match Self::new(names) {
+            Ok(globs) => Some(globs),
+            Err(_) => {
+                reader.refuse(node.place, format!("a name that is too long, write {}", Self::WRITE));
+                None
+            }
+        }
+    }
+
+    fn schema() -> Json {
+        OneOrMany::<String>::schema()
+    }
+}
+
 impl Value for Headers {
     const WRITE: &'static str = "a map of header names and values";
 
@@ -244,6 +265,7 @@ choice! {
     Retain: "auto, turn or history" { "auto" => Auto, "turn" => Turn, "history" => History, }
     OnError: "skip or block" { "skip" => Skip, "block" => Block, }
     Mode: "enforce or audit" { "enforce" => Enforce, "audit" => Audit, }
+    SystemPlace: "append or prepend" { "append" => Append, "prepend" => Prepend, }
     Include: "request" { "request" => Request, }
 }
 

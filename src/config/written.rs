@@ -1,12 +1,13 @@
 //! The configuration as it is written: every key, its default, and what it is for. No side effects: whether a hook's
 //! script exists is [`super::resolve`]'s question.
-use super::collection::OneOrMany;
+use super::collection::{InOrder, OneOrMany};
 use super::edits;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
-use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, WithoutId};
+use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, SystemPlace, WithoutId};
 use super::section::section;
 use super::value::{BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Size, StoreKind, Url};
+use crate::context::edit::Globs;
 use http::HeaderName;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -192,7 +193,7 @@ section! {
         include: Vec<Include> = "[]",
     }
 
-    /// What a hook does: exactly one of text, file, command, worker, http and edits.
+    /// What a hook does: exactly one of text, file, command, worker, http, edits and model_context.
     struct Run {
         /// A constant text.
         text: Option<String> = "null",
@@ -214,9 +215,37 @@ section! {
         http: Option<Post> = "null",
         /// What is changed in every request, without code.
         edits: Option<At<Vec<edits::Written>>> = "null",
+        /// A system prompt and a set of edit tools for each family of models.
+        model_context: Option<At<ModelContext>> = "null",
     }
     later {
         "claude_code": "hook scripts written for Claude Code",
+    }
+
+    /// What each model is told, and which tools it edits files with. Nothing of it is kept: it follows the model from request
+    /// to request.
+    struct ModelContext {
+        /// By a family's name (claude, gpt, gemini, qwen, llama, mistral, deepseek, grok, other), or any name with `match`. The
+        /// first whose `match` fits counts, then the one that has the family's name.
+        families: InOrder<At<Family>> = "{}",
+        /// For every other model.
+        default: Option<At<Family>> = "null",
+        /// All tools that edit files: those that are not the model's are removed. Without it the tools of all families.
+        edit_tools: Option<Globs> = "null",
+        /// On which side of the agent's own instructions the system prompt goes: append or prepend.
+        place: SystemPlace = "append",
+    }
+
+    /// Models of one kind.
+    struct Family {
+        /// Names of models as requested or resolved, with * and ?.
+        r#match: Option<Globs> = "null",
+        /// What the model is told, beside the agent's own instructions.
+        system: Option<String> = "null",
+        /// The same from a file, read at every run.
+        system_file: Option<At<String>> = "null",
+        /// The edit tools that it works with; the others are removed where the agent has one of these.
+        tools: Globs = "[]",
     }
 
     /// A POST.

@@ -230,6 +230,36 @@ impl Serialize for Globs {
 }
 
 impl Globs {
+    /// From names with wildcards.
+    ///
+    /// # Errors
+    /// When one is too long for a pattern.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Result<Self, regex::Error> {
+        names.into_iter().map(Glob::new).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Exactly these names: what would be a wildcard is a character like any other.
+    ///
+    /// # Errors
+    /// When one is too long for a pattern.
+    pub fn exactly(names: impl IntoIterator<Item = String>) -> Result<Self, regex::Error> {
+        let exact = |written: String| {
+            let pattern = Regex::new(&format!("^(?:{})$", regex::escape(&written))).map(Pattern)?;
+            Ok(Glob { written, pattern })
+        };
+        names.into_iter().map(exact).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The names of all of `lists`.
+    pub fn joined<'a>(lists: impl IntoIterator<Item = &'a Self>) -> Self {
+        Self(lists.into_iter().flat_map(|list| list.0.iter().cloned()).collect())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether one of them is this name.
     pub fn matches(&self, name: &str) -> bool {
         self.0.iter().any(|glob| glob.pattern.0.is_match(name))
@@ -248,7 +278,7 @@ impl<'de> Deserialize<'de> for Globs {
             OneOrMany::One(glob) => vec![glob],
             OneOrMany::Many(globs) => globs,
         };
-        globs.into_iter().map(|glob| Glob::new(glob).map_err(D::Error::custom)).collect::<Result<_, _>>().map(Self)
+        Self::new(globs).map_err(D::Error::custom)
     }
 }
 

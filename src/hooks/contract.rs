@@ -35,6 +35,10 @@ pub struct Event {
     /// Only on `tool.call` and `tool.result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<ToolInfo>,
+    /// The names of the request's tools, for a runner that [asks](super::runner::Runner::wants_roster); not a part of what
+    /// hooks read. `None` also where there may be tools that the request does not show.
+    #[serde(skip)]
+    pub roster: Option<Arc<[String]>>,
     /// Only on stopping, stop and fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnInfo>,

@@ -89,6 +89,9 @@ pub enum HookFailure {
         /// Why.
         reason: String,
     },
+    /// A tool's name can't be named in an edit.
+    #[error("invalid tool name: {0}")]
+    Tool(String),
     /// The event can't be written as JSON.
     #[error("the event is invalid: {0}")]
     Event(String),

@@ -26,7 +26,7 @@ const WORDS: [(&str, &str); 20] = [
 ];
 
 /// The family when no word tells one.
-const OTHER: &str = "other";
+pub(super) const OTHER: &str = "other";
 
 /// The maker's line of a resolved model name (CONTRACT section 4): `claude`, `gpt` (also the o-series and codex),
 /// `gemini`, `qwen`, `llama`, `mistral`, `deepseek`, `grok`, else `other`.
@@ -67,7 +67,15 @@ fn is_o_series(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::family;
+    use super::{OTHER, WORDS, family};
+    use crate::config::FAMILIES;
+
+    #[test]
+    fn the_config_knows_every_family() {
+        for (_, family) in WORDS.into_iter().chain([("", OTHER)]) {
+            assert!(FAMILIES.contains(&family), "{family}");
+        }
+    }
 
     #[test]
     fn the_makers_line_is_told_by_the_name() {

@@ -156,6 +156,12 @@ impl Turn<'_> {
         self.hook.wants_request()
     }
 
+    /// Whether it takes [`Event::roster`].
+    #[must_use]
+    pub fn wants_roster(&self) -> bool {
+        self.hook.runner.wants_roster()
+    }
+
     /// Runs it, and makes what it asks for with `make`, whose failure is the hook's: a hook that could not be obeyed did not
     /// run well, and must not be counted as if it had. What was made; `None` when it failed.
     pub async fn fire<T>(

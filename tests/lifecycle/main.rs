@@ -20,6 +20,7 @@ mod endings;
 mod ends;
 mod faults;
 mod identity;
+mod models;
 mod odd_answers;
 mod once;
 mod placement;

@@ -1,5 +1,5 @@
 //! `hooks`: one runner each, unique names, and scripts that are really there.
-use super::{Base, first_use};
+use super::{Base, first_use, model_context};
 use crate::config::reader::{At, Reader};
 use crate::config::resolved::{EventKind, Hook, Run};
 use crate::config::value::Include;
@@ -31,13 +31,16 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
             reader.refuse_at(name, format!("write 1 to {MAX_NAME_CHARS} printable characters"));
         }
     }
-    if hook.on.value.0.is_empty() && !reader.has_refused(&hook.on.key) {
+    let from::Run { text, file, edits, model_context, .. } = &hook.run.value;
+    if hook.on.value.0.is_empty() && model_context.is_none() && !reader.has_refused(&hook.on.key) {
         reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
     }
-    let from::Run { text, file, edits, .. } = &hook.run.value;
     let elsewhere = hook.on.value.0.iter().find(|on| **on != EventKind::ModelContext);
     if let Some(event) = elsewhere.filter(|_| edits.is_some()) {
         reader.refuse_at(&hook.on, format!("edits don't run on {}, write model.context", event.name()));
+    }
+    if let Some(event) = elsewhere.filter(|_| model_context.is_some()) {
+        reader.refuse_at(&hook.on, format!("model_context does not run on {}, leave `on` out", event.name()));
     }
     if hook.on.value.0.contains(&EventKind::ModelContext) && (text.is_some() || file.is_some()) {
         reader.refuse_at(&hook.on, "a text is no edit, write run.edits with system.append on model.context");
@@ -53,7 +56,10 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
     Some(Hook {
         slot: hook.slot.map_or_else(|| hook.name.value.clone(), |slot| slot.value),
         name: hook.name.value,
-        on: hook.on.value.0,
+        on: match run {
+            Run::ModelContext(_) => vec![EventKind::ModelContext],
+            _ => hook.on.value.0,
+        },
         run,
         when: hook.when.map(|expression| expression.0),
         timeout: hook.timeout,
@@ -64,22 +70,23 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
 }
 
 /// The words for what a hook does.
-const RUNNERS: &str = "text, file, command, worker, http and edits";
+const RUNNERS: &str = "text, file, command, worker, http, edits and model_context";
 
 /// Processes of one worker: more than a large machine has cores is a mistake.
 const MAX_WORKERS: usize = 64;
 
 fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
-    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits } = &run.value;
+    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits, model_context } = &run.value;
     if command.is_none() && worker.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
         reader.refuse_at(run, "cwd, env and env_pass belong to a command or worker, leave them out");
     }
     if let Some(workers) = workers.as_ref().filter(|_| worker.is_none()) {
         reader.refuse_at(workers, "belongs to a worker, leave it out");
     }
-    let written =
-        [text.is_some(), file.is_some(), command.is_some(), worker.is_some(), http.is_some(), edits.is_some()];
-    match written.into_iter().filter(|is| *is).count() {
+    let processes = [command.is_some(), worker.is_some()];
+    let others = [text.is_some(), file.is_some(), http.is_some(), edits.is_some(), model_context.is_some()];
+    let written = processes.into_iter().chain(others);
+    match written.filter(|is| *is).count() {
         0 if reader.has_refused(&run.key) => return None,
         0 => reader.refuse_at(run, format!("does nothing, write one of {RUNNERS}")),
         1 => return only(&run.value, base, reader),
@@ -105,6 +112,9 @@ fn only(run: &from::Run, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
             reader.warn_at(file, format!("no such file {}, create it or write another path", path.display()));
         }
         return Some(Run::File(path));
+    }
+    if let Some(written) = &run.model_context {
+        return model_context::resolve(written, base, reader);
     }
     process(run, base, reader)
 }

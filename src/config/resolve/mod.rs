@@ -1,5 +1,6 @@
 //! From written to resolved: paths made absolute, built-in upstreams added, and the rules that concern more than one key.
 mod hooks;
+mod model_context;
 mod upstreams;
 
 use super::problem::Place;

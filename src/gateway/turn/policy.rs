@@ -80,7 +80,8 @@ impl Turns {
         for turn in self.pipeline.in_order(kind) {
             let (doc, view) = draft.body(read);
             let request = turn.wants_request().then(|| Arc::new(read.neutral(doc, view)));
-            let particulars = Particulars { identity: &request_id, request, ..Particulars::default() };
+            let roster = turn.wants_roster().then(|| read.dialect().roster(doc, view)).flatten().map(Arc::from);
+            let particulars = Particulars { identity: &request_id, request, roster, ..Particulars::default() };
             let event = occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
             let mut ambiguous = None;

@@ -40,6 +40,7 @@ impl Turns {
             persistent: BTreeMap::new(),
             prompt,
             request,
+            roster: None,
             tool: None,
             turn: None,
             reason: None,

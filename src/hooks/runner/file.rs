@@ -18,12 +18,20 @@ impl Runner for File {
 
 impl File {
     async fn read(&self, limit: usize) -> Result<Output, HookFailure> {
+        self.text(limit).await.map(Output::Text)
+    }
+
+    /// The file's text.
+    ///
+    /// # Errors
+    /// [`HookFailure::File`], [`HookFailure::OutputOverLimit`] beyond `limit` bytes.
+    pub(super) async fn text(&self, limit: usize) -> Result<String, HookFailure> {
         let bytes =
             self.bytes(limit).await.map_err(|e| HookFailure::File { path: self.0.clone(), reason: e.to_string() })?;
         if bytes.len() > limit {
             return Err(HookFailure::OutputOverLimit { limit });
         }
-        Ok(Output::Text(String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The file's bytes, at most one more than `limit`.

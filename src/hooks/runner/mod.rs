@@ -13,6 +13,7 @@ mod edits;
 mod file;
 mod group;
 mod http;
+mod model_context;
 mod program;
 mod text;
 mod worker;
@@ -35,6 +36,11 @@ pub trait Runner: Send + Sync + fmt::Debug {
     /// others still count then: a constant must not be lost because another hook was slow.
     fn acts(&self) -> bool {
         true
+    }
+
+    /// Whether a run needs [`Event::roster`].
+    fn wants_roster(&self) -> bool {
+        false
     }
 
     /// Ends what stays running between events, and waits for that; dropping it ends it too.
@@ -97,6 +103,7 @@ pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runn
         Run::Worker { argv, cwd, env, env_pass, workers } => {
             Box::new(worker::Worker::new(&hook.name, argv, cwd, env, env_pass, *workers)?)
         }
+        Run::ModelContext(context) => Box::new(model_context::ModelContext(Arc::clone(context))),
         Run::Http { url, headers } => Box::new(http::Http::new(&hook.name, url, headers)?),
     })
 }

@@ -40,6 +40,7 @@ pub(in crate::hooks) fn event() -> Event {
         persistent: BTreeMap::new(),
         prompt: Some(PromptInfo { text: "what now?".into() }),
         request: None,
+        roster: None,
         tool: None,
         turn: None,
         reason: None,
