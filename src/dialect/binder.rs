@@ -218,6 +218,11 @@ impl Calls {
         self.ruled.push(Ruled { call, ruling });
     }
 
+    /// A call that is decided already, while its arguments still come.
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Ruled> {
+        self.ruled.get_mut(index)
+    }
+
     pub(super) fn all(&self) -> &[Ruled] {
         &self.ruled
     }

@@ -37,6 +37,15 @@ impl<'a> Object<'a> {
         Ok(object)
     }
 
+    /// Whether nothing stands behind the object in its text.
+    pub(super) fn is_all(&self) -> bool {
+        let end = match self.fields.last() {
+            Some(last) => self.raw.get(last.value.end..),
+            None => self.raw.trim_start().strip_prefix('{'),
+        };
+        end.is_some_and(|end| end.trim() == "}")
+    }
+
     /// Where a member's value is, counted from the start of the object's text.
     pub(super) fn span(&self, key: &str) -> Option<Span> {
         self.fields.iter().find(|field| field.key == key).map(|field| field.value)
@@ -109,6 +118,15 @@ mod tests {
         assert!(Object::parse(twins).is_ok());
         let error = Object::parse_proto(twins).unwrap_err();
         assert_eq!(error, ScanError::DuplicateKey { key: "toolConfig".to_owned() });
+    }
+
+    #[test]
+    fn what_stands_behind_an_object_is_seen() {
+        for (text, expected) in
+            [("{}", true), (" { \n}\n", true), (r#"{"a":{} } "#, true), (r#"{"a":1}{"#, false), ("{} {}", false)]
+        {
+            assert_eq!(Object::parse(text).unwrap().is_all(), expected, "{text}");
+        }
     }
 
     #[test]

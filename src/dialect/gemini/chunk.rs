@@ -65,7 +65,7 @@ pub(super) struct FunctionCall<'a> {
 }
 
 /// A piece of an argument (Vertex, `streamFunctionCallArguments`).
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PartialArg<'a> {
     #[serde(borrow)]

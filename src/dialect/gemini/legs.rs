@@ -4,6 +4,7 @@
 //! Roles alternate strictly, so a reply that follows no answer becomes a part of the user content before it, and a reply
 //! that no part of an answer follows goes to the front of the user content behind it.
 use super::lower::{Around, text_part};
+use super::restore::{self, respond, restored};
 use super::split::taken_apart;
 use super::view::{contents, member};
 use crate::context::{Leg, LegReply, LegResult, RequestView, Role};
@@ -45,7 +46,15 @@ pub(super) fn split(
     let Ok(spans) = contents(doc) else { return };
     for (index, legs) in &plan.splits {
         let Some(item) = view.items.get(*index) else { continue };
-        let Some(rest) = taken_apart(&history::texts(doc, spans, item), legs) else { continue };
+        let Some(rest) = taken_apart(&history::texts(doc, spans, item), legs) else {
+            restore::whole(doc, view, plan, *index, edits, splice);
+            continue;
+        };
+        let calls = plan.restored.get(index).and_then(|calls| restored(&rest, calls));
+        let rest = match calls {
+            Some(answer) if respond(doc, view, plan, *index, &answer.responses, edits, splice) => answer.contents,
+            _ => rest,
+        };
         let is_neighbour =
             |item: usize| plan.stays(item) && view.items.get(item).is_some_and(|found| is_users(found.role()));
         let mut said = joined(legs);
@@ -126,7 +135,7 @@ fn parts(reply: &LegReply) -> Vec<String> {
 }
 
 /// `output` and `error` are the keys that the API's page on function calling names.
-fn response(result: &LegResult) -> String {
+pub(super) fn response(result: &LegResult) -> String {
     let id = match result.id.as_str() {
         "" => String::new(),
         id => format!(r#""id":{},"#, raw::quote(id)),

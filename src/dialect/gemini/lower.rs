@@ -2,8 +2,8 @@
 //!
 //! Always a text part behind the client's own parts of a content that is there: a new content would break the strict
 //! alternation of roles. Parts with a signature are the model's, and are never touched.
-use super::legs;
 use super::view::{contents, parts_span, spelled};
+use super::{legs, restore};
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::object::{Object, slice};
 use crate::dialect::plan::{Omission, Plan};
@@ -43,6 +43,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         }
         edits.entry(*item).or_default().back.extend(texts.iter().map(|text| text_part(text)));
     }
+    restore::restore(doc, view, &plan, &mut edits, &mut splice);
     legs::split(doc, view, &plan, &mut edits, &mut splice);
     for (item, around) in &edits {
         let Some(found) = view.items.get(*item) else { continue };

@@ -1,4 +1,5 @@
 //! Gemini `generateContent` and its neighbours, as Google AI Studio and Vertex serve them.
+mod binder;
 mod body;
 mod chunk;
 mod edit;
@@ -12,7 +13,9 @@ mod neutral;
 mod part;
 mod partial_args;
 mod reader;
+mod restore;
 mod said;
+mod screened;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -90,12 +93,12 @@ impl Dialect for Gemini {
         }
     }
 
-    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
-        Box::new(super::binder::Unbound::new(binding))
+    fn binder(&self, form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        Box::new(binder::AnswerBinder::new(form, binding))
     }
 
-    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
-        Vec::new()
+    fn native_calls(&self, answer: &[String]) -> Vec<String> {
+        binder::native_calls(answer)
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -49,7 +49,11 @@ pub(super) struct FunctionResponse<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn parse(raw: &'a str) -> Result<Self, ScanError> {
+    /// Reads a part.
+    ///
+    /// # Errors
+    /// [`ScanError`]
+    pub(super) fn parse(raw: &'a str) -> Result<Self, ScanError> {
         let object = Object::parse_proto(raw)?;
         let kind = if object.get("thought") == Some("true") {
             PartKind::Thought

@@ -1,9 +1,11 @@
+mod binder;
 mod edit;
 mod edit_law;
 mod joiner;
 mod legs;
 mod lower;
 mod reader;
+mod restore;
 mod servers;
 mod view;
 mod writer;
