@@ -2,13 +2,12 @@
 //!
 //! A chunk never goes away with its calls, so that the framing around it stays whatever it is: events, elements of an
 //! array, or a body of one piece.
-use super::partial_args::PartialArgs;
-use super::screened::{CallPart, Screened, check_frame, is_in_lines};
-use crate::context::{AnswerForm, Binding, Call, Glance, Ruling, binding};
-use crate::dialect::binder::{BindError, Binder, Calls, Kept, Pass, Ruled};
+use super::drafts::{Drafts, Fate};
+use super::screened::{Screened, check_frame, is_in_lines};
+use crate::context::{AnswerForm, Binding, Call, Ruling};
+use crate::dialect::binder::{BindError, Binder, Kept, Pass, Ruled};
 use crate::dialect::object::{Object, slice};
 use crate::dialect::rewrite::{Rewrite, edited};
-use crate::dialect::transcript::arguments;
 use crate::dialect::{Piece, frame};
 use crate::json::{Splice, raw};
 use std::collections::VecDeque;
@@ -30,37 +29,13 @@ pub(super) fn native_calls(answer: &[String]) -> Vec<String> {
 #[derive(Debug)]
 pub(super) struct AnswerBinder {
     form: AnswerForm,
-    calls: Calls,
-    /// All calls, in order.
-    drafts: Vec<Draft>,
-    /// The ones of which further pieces come.
-    open: Vec<usize>,
-    /// The first one that is not decided on.
-    next: usize,
-    /// It is complete, and waits.
-    waiting: Option<Call>,
-    /// Nothing more comes.
-    finished: bool,
+    calls: Drafts,
     /// Chunks that wait for calls of theirs, and what came behind them.
     queue: VecDeque<Entry>,
     /// The end, where it is kept back.
     end: Vec<Kept>,
     /// Bytes in `queue` and `end`.
     held: usize,
-}
-
-/// A call, on its way to be complete.
-#[derive(Debug)]
-struct Draft {
-    candidate: u64,
-    glance: Glance,
-    /// What is known of it, until it is decided on.
-    call: Option<Call>,
-    name: String,
-    /// Its arguments, as long as pieces of them may come.
-    args: Option<PartialArgs>,
-    /// Which of the decided calls it is.
-    ruled: Option<usize>,
 }
 
 /// A chunk.
@@ -82,27 +57,9 @@ struct Slot {
     is_first: bool,
 }
 
-/// What becomes of a call's parts.
-enum Fate<'a> {
-    Pass,
-    Gone,
-    Replace(&'a str),
-}
-
 impl AnswerBinder {
     pub(super) fn new(form: AnswerForm, binding: Arc<Binding>) -> Self {
-        Self {
-            form,
-            calls: Calls::new(binding),
-            drafts: vec![],
-            open: vec![],
-            next: 0,
-            waiting: None,
-            finished: false,
-            queue: VecDeque::new(),
-            end: vec![],
-            held: 0,
-        }
+        Self { form, calls: Drafts::new(binding), queue: VecDeque::new(), end: vec![], held: 0 }
     }
 
     /// Takes note of a chunk's calls.
@@ -110,119 +67,16 @@ impl AnswerBinder {
         let mut slots = vec![];
         for (candidate, found) in chunk.candidates.iter().enumerate() {
             for (call, part) in found.calls.iter().enumerate() {
-                let is_its = |draft: &&usize| self.drafts.get(**draft).is_some_and(|d| d.candidate == found.index);
-                let open = self.open.iter().find(is_its).copied();
-                let draft = match open {
-                    Some(open) => open,
-                    None => self.begin(found.index, part)?,
-                };
-                self.go_on(draft, part)?;
-                slots.push(Slot { candidate, call, draft, is_first: open.is_none() });
+                let (draft, is_first) = self.calls.take(found.index, part)?;
+                slots.push(Slot { candidate, call, draft, is_first });
             }
         }
+        self.calls.settle();
         Ok(slots)
     }
 
-    /// A further call, which has a name.
-    fn begin(&mut self, candidate: u64, part: &CallPart<'_>) -> Result<usize, BindError> {
-        if part.name.is_empty() {
-            return Err(BindError::Unreadable("a call without a name".to_owned()));
-        }
-        let is_whole = part.pieces.is_none() && !part.continues;
-        let input = part.args.filter(|_| is_whole).unwrap_or("{}");
-        self.drafts.push(Draft {
-            candidate,
-            glance: self.calls.binding().glance(&part.name),
-            call: Some(Call {
-                id: part.id.to_string(),
-                name: part.name.to_string(),
-                input: arguments(input.to_owned()),
-            }),
-            name: part.name.to_string(),
-            args: (!is_whole).then(PartialArgs::default),
-            ruled: None,
-        });
-        let draft = self.drafts.len() - 1;
-        if !is_whole {
-            self.open.push(draft);
-        }
-        Ok(draft)
-    }
-
-    /// A part of a call, which may be its last.
-    fn go_on(&mut self, index: usize, part: &CallPart<'_>) -> Result<(), BindError> {
-        let Some(draft) = self.drafts.get_mut(index) else { return Ok(()) };
-        if !part.name.is_empty() && part.name != draft.name {
-            return Err(BindError::Renamed);
-        }
-        let Some(args) = &mut draft.args else { return Ok(()) };
-        if draft.glance == Glance::Ask && part.args.is_some_and(|args| args != "{}") {
-            return Err(BindError::Unreadable("arguments that come both whole and in pieces".to_owned()));
-        }
-        part.pieces.iter().flatten().for_each(|piece| args.add(piece));
-        if part.continues {
-            return Ok(());
-        }
-        self.open.retain(|open| *open != index);
-        let input = draft.args.take().map(PartialArgs::into_json).unwrap_or_default();
-        if input.is_empty() && draft.glance == Glance::Ask {
-            return Err(BindError::Unreadable("pieces of arguments".to_owned()));
-        }
-        let ruled = draft.ruled.and_then(|ruled| self.calls.get_mut(ruled)).map(|ruled| &mut ruled.call);
-        if let Some(call) = draft.call.as_mut().or(ruled) {
-            call.input = arguments(input);
-        }
-        Ok(())
-    }
-
-    /// Decides on the calls that need no question, up to the first that does.
-    fn settle(&mut self) {
-        while self.waiting.is_none()
-            && let Some(draft) = self.drafts.get_mut(self.next)
-        {
-            let is_open = draft.args.is_some();
-            let ruling = match draft.glance {
-                Glance::Pass => Ruling::Allow,
-                // A call that was cut off is none.
-                _ if is_open && self.finished => {
-                    self.next += 1;
-                    continue;
-                }
-                _ if is_open => return,
-                Glance::Refuse => Ruling::Refuse(binding::not_there(&draft.name)),
-                Glance::Ask => {
-                    self.waiting = draft.call.take();
-                    return;
-                }
-            };
-            if let Some(call) = draft.call.take() {
-                self.record(call, ruling);
-            }
-        }
-    }
-
-    fn record(&mut self, call: Call, ruling: Ruling) {
-        if let Some(draft) = self.drafts.get_mut(self.next) {
-            draft.ruled = Some(self.calls.all().len());
-        }
-        self.calls.push(call, ruling);
-        self.next += 1;
-    }
-
-    /// What becomes of the parts of a call; `None` as long as it is not decided.
-    fn fate(&self, draft: usize) -> Option<Fate<'_>> {
-        let draft = self.drafts.get(draft)?;
-        let ruling = || Some(&self.calls.all().get(draft.ruled?)?.ruling);
-        match (draft.glance, ruling()) {
-            (Glance::Pass, _) | (_, Some(Ruling::Allow)) => Some(Fate::Pass),
-            (Glance::Refuse, _) | (_, Some(Ruling::Refuse(_))) => Some(Fate::Gone),
-            (Glance::Ask, Some(Ruling::Replace(input))) => Some(Fate::Replace(input)),
-            (Glance::Ask, None) => (self.finished && draft.args.is_some()).then_some(Fate::Gone),
-        }
-    }
-
     fn is_decided(&self, slots: &[Slot]) -> bool {
-        slots.iter().all(|slot| self.fate(slot.draft).is_some())
+        slots.iter().all(|slot| self.calls.fate(slot.draft).is_some())
     }
 
     /// Passes what waits for nothing any more.
@@ -253,7 +107,7 @@ impl AnswerBinder {
     /// The chunk without the parts of refused calls, and with other arguments; `None` where it goes down as it came.
     fn edited(&self, piece: &Piece<'_>, slots: &[Slot]) -> Result<Option<String>, BindError> {
         let data = piece.data.unwrap_or_default();
-        if slots.iter().all(|slot| matches!(self.fate(slot.draft), Some(Fate::Pass))) {
+        if slots.iter().all(|slot| matches!(self.calls.fate(slot.draft), Some(Fate::Pass))) {
             let in_lines = is_in_lines(piece);
             return Ok(in_lines.then(|| String::from_utf8_lossy(data).into_owned()));
         }
@@ -263,7 +117,7 @@ impl AnswerBinder {
             let mut gone = vec![];
             for slot in slots.iter().filter(|slot| slot.candidate == index) {
                 let Some(part) = candidate.calls.get(slot.call) else { continue };
-                match self.fate(slot.draft) {
+                match self.calls.fate(slot.draft) {
                     Some(Fate::Pass) => {}
                     Some(Fate::Replace(args)) if slot.is_first => {
                         splice.replace(part.call, replaced(slice(chunk.text, part.call), args)?);
@@ -306,7 +160,6 @@ impl Binder for AnswerBinder {
             // A body is all there is.
             ends = chunk.ends() || self.form == AnswerForm::Json;
         }
-        self.settle();
         if self.queue.is_empty() && self.is_decided(&slots) {
             return self.emit(piece, &slots, ends, pass);
         }
@@ -316,25 +169,21 @@ impl Binder for AnswerBinder {
     }
 
     fn finish(&mut self, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        self.finished = true;
-        self.settle();
+        self.calls.finish();
         self.flow(pass)
     }
 
     fn waiting(&self) -> Option<&Call> {
-        self.waiting.as_ref()
+        self.calls.waiting()
     }
 
     fn rule(&mut self, ruling: Ruling, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        if let Some(call) = self.waiting.take() {
-            self.record(call, ruling);
-        }
-        self.settle();
+        self.calls.rule(ruling);
         self.flow(pass)
     }
 
     fn calls(&self) -> &[Ruled] {
-        self.calls.all()
+        self.calls.decided()
     }
 
     fn close(&mut self, notice: Option<&str>, pass: &mut Pass<'_>) -> Result<(), BindError> {

@@ -2,6 +2,7 @@
 mod binder;
 mod body;
 mod chunk;
+mod drafts;
 mod edit;
 mod facts;
 mod framing;

@@ -127,11 +127,11 @@ impl<'a> Candidate<'a> {
         Ok(read)
     }
 
-    /// Leaves out these parts, of which there is at least one.
+    /// Leaves out these parts, given in order.
     pub(super) fn without(&self, gone: &[usize], splice: &mut Splice) {
         match self.parts {
             Some(parts) if gone.len() == self.elements.len() => splice.replace(parts, NO_PARTS),
-            _ => blocks::remove(splice, &self.elements, |part| gone.contains(&part)),
+            _ => blocks::remove(splice, &self.elements, |part| gone.binary_search(&part).is_ok()),
         }
     }
 

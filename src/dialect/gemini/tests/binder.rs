@@ -298,7 +298,8 @@ fn no_spelling_gets_a_forbidden_call_through() {
         format!("{{}}\nnote: {}", chunk(&call("bash", "{}"))),
     ];
     for come in refused {
-        let bound = bind(&Gemini, AnswerForm::Sse, sse(&[come.clone()]).as_bytes(), only(&["edit"]), None, never);
+        let bound =
+            bind(&Gemini, AnswerForm::Sse, sse(std::slice::from_ref(&come)).as_bytes(), only(&["edit"]), None, never);
         assert!(bound.is_err(), "{come}: {bound:?}");
     }
     let asked =
