@@ -201,7 +201,7 @@ impl Reader {
 
     fn edits(&mut self, value: &Value) -> Result<(), HookFailure> {
         let edits = value.as_array().ok_or(HookFailure::WrongType { field: "edits", expected: "an array of edits" })?;
-        if self.kind != EventKind::ModelContext {
+        if !matches!(self.kind, EventKind::ModelContext | EventKind::SessionStart | EventKind::PromptSubmit) {
             self.ignored("edits");
             return Ok(());
         }

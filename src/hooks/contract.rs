@@ -161,7 +161,7 @@ pub struct Outcome {
     pub continue_with: Option<String>,
     /// The turn ends, whatever other hooks say. Only on `session.stopping`.
     pub veto: bool,
-    /// What the model sees otherwise. Only on `model.context`.
+    /// What the model sees otherwise. Only on `model.context`, `session.start` and `prompt.submit`.
     pub edits: Arc<[Edit]>,
     /// What becomes of a tool's call or result. Only on `tool.call` and `tool.result`.
     pub tool: ToolOutcome,

@@ -68,7 +68,7 @@ pub fn answer() -> Value {
             "continue": {"type": "boolean", "description": "session.stopping only: the turn does not end yet, the model is told the message and goes on."},
             "message": {"type": "string", "description": "What the model is told; continue does nothing without it. Several hooks' messages are joined."},
             "edits": {
-                "description": "model.context only: what the model sees otherwise; all of it or nothing.",
+                "description": "model.context, session.start and prompt.submit only: what the model sees otherwise; all of it or nothing.",
                 "type": "array",
                 "items": {"type": "object", "required": ["op"], "properties": {"op": {"enum": crate::context::edit::OPERATIONS}}},
             },

@@ -5,7 +5,7 @@
 //! is gone is passed over: the history was rewritten.
 use super::anchor::{Anchor, Anchors};
 use crate::context::placement::{Note, Placed, TextKind};
-use crate::context::{Digest, Leg, LegReply, RequestView, Role};
+use crate::context::{Digest, Edit, Leg, LegReply, RequestView, Role};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -50,6 +50,11 @@ pub enum What {
         /// The normal form of the made-up answer.
         answer: Option<Digest>,
     },
+    /// What the hooks of this prompt change of the requests of its turn.
+    Edited {
+        /// One for each hook, in order.
+        by: Vec<HookEdits>,
+    },
     /// The answer behind this place is one message for the client; the model gave it in legs, and was told something
     /// behind each but the last. Each answer of a regenerated prompt has an entry of its own.
     Joined {
@@ -60,6 +65,33 @@ pub enum What {
     },
 }
 
+/// What one hook changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookEdits {
+    /// The hook.
+    pub hook: String,
+    /// Whether the request must not go up without them (`on_error: block`).
+    pub must_hold: bool,
+    /// All or none of them are made.
+    pub edits: Vec<Edit>,
+}
+
+impl HookEdits {
+    /// What of it holds for as long as its turn stands in the history: what was hidden once would else be shown with the
+    /// next prompt.
+    pub fn lasting(&self) -> Option<Self> {
+        let edits: Vec<Edit> =
+            self.edits.iter().filter(|edit| matches!(edit, Edit::MessagesRedact { .. })).cloned().collect();
+        (!edits.is_empty()).then(|| Self { edits, ..self.clone() })
+    }
+
+    /// About what it takes in memory: an edit is mostly its texts.
+    fn bytes(&self) -> usize {
+        let edits = serde_json::to_string(&self.edits).map_or(0, |written| written.len());
+        size_of::<Self>() + self.hook.len() + self.edits.len() * size_of::<Edit>() + edits
+    }
+}
+
 impl Entry {
     fn bytes(&self) -> usize {
         let content = match &self.what {
@@ -68,6 +100,7 @@ impl Entry {
             }
             What::Answered { reply, .. } => reply.len(),
             What::Unopened { .. } => 0,
+            What::Edited { by } => by.iter().map(HookEdits::bytes).sum(),
             What::Joined { legs, .. } => legs.iter().map(leg_bytes).sum(),
         };
         size_of::<Self>() + content
@@ -88,7 +121,7 @@ impl What {
     pub fn texts(&self) -> &[Placed] {
         match self {
             Self::Prompt { texts } | Self::Note { texts } => texts,
-            Self::Answered { .. } | Self::Unopened { .. } | Self::Joined { .. } => &[],
+            Self::Answered { .. } | Self::Unopened { .. } | Self::Edited { .. } | Self::Joined { .. } => &[],
         }
     }
 }
@@ -187,6 +220,8 @@ impl Ledger {
                         replay.notes.push(Note { item, texts });
                     }
                 }
+                // Made anew in every request: see `edits`.
+                What::Edited { .. } => {}
                 What::Answered { answer, .. } | What::Unopened { answer } => {
                     replay.omitted.extend(answered_pair(view, item, *answer));
                 }
@@ -197,6 +232,21 @@ impl Ledger {
             }
         }
         replay
+    }
+
+    /// What hooks of prompts change of this request: those of the running turn's all, those of earlier ones what lasts as
+    /// long as their turn stands in the history.
+    pub fn edits(&self, anchors: &Anchors, running: Option<&Anchor>) -> Vec<HookEdits> {
+        let mut edits = Vec::new();
+        for (_, entry) in &self.entries {
+            let What::Edited { by } = &entry.what else { continue };
+            if running == Some(&entry.anchor) {
+                edits.extend(by.iter().cloned());
+            } else if anchors.item(&entry.anchor).is_some() {
+                edits.extend(by.iter().filter_map(HookEdits::lasting));
+            }
+        }
+        edits
     }
 
     /// The texts of this prompt's hooks.

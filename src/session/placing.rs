@@ -4,7 +4,7 @@
 //! with what the ledger replays. Works on the conversation's state alone; the caller stores and lowers the result.
 use super::anchor::{Anchor, Anchors};
 use super::conversation::{ConversationLayout, State};
-use super::ledger::{Entry, Keep, Replay, What};
+use super::ledger::{Entry, HookEdits, Keep, Replay, What};
 use crate::config::Retain;
 use crate::context::budget::{Admission, Budget};
 use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
@@ -258,6 +258,12 @@ impl Scenery<'_> {
         let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
         let Replay { notes, omitted, splits, lost: _ } = replay;
         Scene { edge, system, notes, omitted, splits, goes_on_behind: None }
+    }
+
+    /// What hooks of prompts change of this request.
+    pub fn edits(&self, state: &State) -> Vec<HookEdits> {
+        let running = self.running(state, self.current(state));
+        state.ledger.edits(self.anchors, running.as_ref())
     }
 
     fn keep(&self, state: &State) -> Keep {

@@ -205,3 +205,76 @@ async fn a_hook_may_answer_in_the_models_place() {
         assert!(stage.provider.requests().is_empty(), "{speech:?}");
     }
 }
+
+/// One hook on these events that answers with edits.
+fn answering(on: &str, more: &str, edits: Value) -> Play {
+    let yaml = format!("hooks:\n  - {{ name: program, on: {on}, {more} run: {{ http: {{ url: 'HOOKS' }} }} }}\n");
+    Play {
+        answers: Box::new(move |event| {
+            let first = event["prompt"]["text"] == "one sk-abc";
+            (None, if first { json!({"edits": edits}) } else { json!({}) })
+        }),
+        says: Box::new(|request, n| {
+            let words = if n == 0 { Words::call("look ", "call_0") } else { Words::text(format!("ANSWER{n}")) };
+            Speech::of(request).answer(request, n, &words)
+        }),
+        ..rules(yaml)
+    }
+}
+
+#[tokio::test]
+async fn edits_of_a_prompt_hold_for_its_turn_and_what_they_hide_stays_hidden() {
+    let edits = json!([
+        {"op": "system.append", "text": "THIS-TURN"},
+        {"op": "messages.redact", "pattern": "sk-[a-z]+", "with": "***"},
+        {"op": "messages.append", "text": "APPENDED"},
+    ]);
+    for on in ["prompt.submit", "session.start"] {
+        for (speech, stream) in every_form() {
+            let stage = Stage::play(answering(on, "", edits.clone())).await;
+            let mut agent = stage.agent(speech, stream);
+            agent.prompt("one sk-abc").await;
+            agent.result("call_0", "found").await;
+            agent.prompt("two").await;
+            let count = |text: &str| -> Vec<usize> {
+                stage.bodies().iter().map(|body| body.to_string().matches(text).count()).collect()
+            };
+            assert_eq!(count("THIS-TURN"), [1, 1, 0], "{on} {speech:?} {stream}");
+            assert_eq!(count("sk-abc"), [0, 0, 0], "{on} {speech:?} {stream}");
+            assert_eq!(count("APPENDED")[..2], [1, 1], "{on} {speech:?} {stream}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn edits_of_a_prompt_hold_for_a_retry_after_a_restart() {
+    let mut stage = Stage::play(Play {
+        settings: "store: { kind: sled, path: ./data }",
+        ..answering("prompt.submit", "", json!([{"op": "system.append", "text": "THIS-TURN"}]))
+    })
+    .await;
+    let history = {
+        let mut agent = stage.agent(Speech::Chat, false);
+        agent.prompt("one sk-abc").await;
+        agent.result("call_0", "found").await;
+        agent.history.pop();
+        agent.history
+    };
+    stage.restart().await;
+    let mut agent = stage.agent(Speech::Chat, false);
+    agent.history = history;
+    agent.send().await;
+    assert!(stage.last_body().to_string().contains("THIS-TURN"));
+    assert_eq!(stage.events("prompt.submit").len(), 1);
+}
+
+#[tokio::test]
+async fn edits_of_a_prompt_that_can_not_be_made_are_left_out_or_refuse_the_request() {
+    let edits = json!([{"op": "system.append", "text": "HALF"}, {"op": "tools.describe", "name": "none", "text": "x"}]);
+    for (more, goes_up) in [("", 1), ("on_error: block,", 0)] {
+        let stage = Stage::play(answering("prompt.submit", more, edits.clone())).await;
+        let answer = stage.agent(Speech::Anthropic, false).prompt("one sk-abc").await;
+        assert_eq!(stage.provider.requests().len(), goes_up, "{}", answer.text());
+        assert!(!stage.bodies().iter().any(|body| body.to_string().contains("HALF")));
+    }
+}

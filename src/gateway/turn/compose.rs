@@ -10,7 +10,7 @@ use crate::context::placement::{Note, Scene};
 use crate::context::{Delta, Digest, Role};
 use crate::json::{Rope, Splice};
 use crate::session::conversation::{Change, ConversationLayout, Live, Said, State};
-use crate::session::ledger::Entry;
+use crate::session::ledger::{Entry, HookEdits};
 use crate::session::placing::SlotText;
 use crate::session::prefix::{Piece, Prefix};
 use crate::telemetry::names;
@@ -26,15 +26,17 @@ impl Turns {
         if let Some(entry) = self.late_baseline(&read, &identity, &slots) {
             self.record(&identity, vec![entry]).await;
         }
-        let (scene, fresh) = {
+        let (scene, mut edits, fresh) = {
             let scenery = self.scenery(&read, &identity, &slots);
             let mut state = identity.live.state.lock();
             let fresh = state.record.tip != Some(identity.chain.end());
             if let Some(turn) = &mut state.record.turn {
                 turn.requests += 1;
             }
-            (scenery.scene(&state), fresh)
+            (scenery.scene(&state), scenery.edits(&state), fresh)
         };
+        // Where no prompt was submitted with this request, they are made here alone.
+        edits.extend(identity.start_edits.iter().cloned());
         let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
@@ -46,7 +48,7 @@ impl Turns {
         self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);
         let body = lower(&read, scene);
-        let Policed { body, upward, reply } = self.police(&read, Some(&identity), body).await?;
+        let Policed { body, upward, reply } = self.police(&read, Some(&identity), &edits, body).await?;
         if let Some(text) = reply {
             return Ok(self.reply(&read, Some(&identity.key), text));
         }
@@ -57,13 +59,19 @@ impl Turns {
     pub(super) async fn replay(&self, read: Read) -> Result<Prepared, TurnError> {
         let Some(identity) = self.recognize(&read).await? else {
             let body = lower(&read, Scene::empty());
-            return self.policed(read, None, body).await;
+            return self.policed(read, None, &[], body).await;
         };
         let slots = self.slots(&identity.record);
-        let scene = self.scenery(&read, &identity, &slots).scene(&identity.live.state.lock());
+        let scenery = self.scenery(&read, &identity, &slots);
+        let (scene, edits) = {
+            let state = identity.live.state.lock();
+            (scenery.scene(&state), scenery.edits(&state))
+        };
+        // What holds for a turn alone is not for a request that is none.
+        let edits: Vec<HookEdits> = edits.iter().filter_map(HookEdits::lasting).collect();
         let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
         let body = lower(&read, scene);
-        self.policed(read, Some(identity.key), body).await
+        self.policed(read, Some(identity.key), &edits, body).await
     }
 
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.

@@ -11,6 +11,7 @@ use crate::session::anchor::Anchors;
 use crate::session::chain::Chain;
 use crate::session::conversation::{Change, ConversationLayout, Live, Shape, State};
 use crate::session::conversations::Found;
+use crate::session::ledger::HookEdits;
 use crate::session::profile::{LayoutHint, RequestKind};
 use crate::session::record::{self, SessionKey, SessionRecord, Source};
 use crate::session::store::StoreError;
@@ -38,6 +39,8 @@ pub(super) struct Identity {
     pub new: bool,
     /// Set when `session.start` is due; other requests of the session wait until it is dropped.
     pub opening: Option<OwnedMutexGuard<()>>,
+    /// What hooks of `session.start` change of this request, and of its turn once it is recorded.
+    pub start_edits: Vec<HookEdits>,
     /// A new credential that is bound to the session once the upstream has accepted it.
     pub rebind: Option<Fingerprint>,
     /// The parent agent that this request names.
@@ -135,6 +138,7 @@ impl Turns {
             scope: owner.scope,
             new: false,
             opening: None,
+            start_edits: Vec::new(),
             rebind: owner.credential.clone().filter(|_| owner.rebind),
             parent: owner.ids.parent.clone(),
             project: owner.ids.project.clone(),

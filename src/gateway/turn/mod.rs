@@ -44,6 +44,7 @@ use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
 use crate::json::{Rope, ScanError};
 use crate::session::key::KeyError;
+use crate::session::ledger::HookEdits;
 use crate::session::placing::SlotText;
 use crate::session::record::{SessionKey, SessionRecord};
 use crate::session::{SessionError, Sessions};
@@ -213,14 +214,14 @@ impl Turns {
         };
         if read.asked.endpoint.operation != Operation::Generate {
             let body = compose::lower(&read, Scene::empty());
-            return self.policed(read, None, body).await;
+            return self.policed(read, None, &[], body).await;
         }
         if !read.is_turn() || self.is_side(&read).await {
             return self.replay(read).await;
         }
         let Some(mut identity) = self.identify(&read).await? else {
             let body = self.stateless(&read);
-            return self.policed(read, None, body).await;
+            return self.policed(read, None, &[], body).await;
         };
         let reply = match self.open(&read, &mut identity).await {
             Some(reply) => Some(reply),
@@ -248,9 +249,10 @@ impl Turns {
         &self,
         read: read::Read,
         key: Option<Arc<SessionKey>>,
+        edits: &[HookEdits],
         body: Option<Rope>,
     ) -> Result<Prepared, TurnError> {
-        let Policed { body, upward, reply } = self.police(&read, None, body).await?;
+        let Policed { body, upward, reply } = self.police(&read, None, edits, body).await?;
         Ok(match reply {
             Some(text) => self.reply(&read, key.as_deref(), text),
             None if body.is_none() && upward == Upward::default() => Prepared::Relay,

@@ -4,10 +4,10 @@ use super::identify::Identity;
 use super::occasion::Particulars;
 use super::prompt::normal_form;
 use super::read::Read;
-use crate::config::EventKind;
+use crate::config::{EventKind, OnError};
 use crate::context::Step;
 use crate::hooks::{FireContext, HookReport};
-use crate::session::ledger::{Entry, What};
+use crate::session::ledger::{Entry, HookEdits, What};
 
 impl Turns {
     /// Runs the hooks of a session that begins, resumes or was compacted. Other requests of the session wait meanwhile.
@@ -25,6 +25,7 @@ impl Turns {
             self.leave_out(read, identity, &text).await;
             return Some(text);
         }
+        identity.start_edits = edits_of(&reports);
         identity.record = self.apply(identity.record.clone(), kind, &reports, |record| record.started = true).await;
         None
     }
@@ -41,13 +42,26 @@ impl Turns {
     }
 }
 
+/// What the client reads when a hook that must hold has failed.
+pub(super) fn could_not_be_made(hook: &str) -> String {
+    format!("This request was stopped: the check {hook:?} could not be made.")
+}
+
+/// What each hook changes of the requests of a turn.
+pub(super) fn edits_of(reports: &[HookReport]) -> Vec<HookEdits> {
+    let edits = |report: &HookReport| HookEdits {
+        hook: report.hook.to_string(),
+        must_hold: report.on_error == OnError::Block,
+        edits: report.outcome.edits.to_vec(),
+    };
+    reports.iter().filter(|report| !report.outcome.edits.is_empty()).map(edits).collect()
+}
+
 /// What the client reads instead of an answer: the first refusal in config order, else the first answer that a hook gave.
 pub(super) fn refusal(reports: &[HookReport]) -> Option<String> {
     let blocked = reports.iter().find_map(|report| match &report.outcome.block {
         Some(reason) => Some(reason.clone()),
-        None => {
-            report.blocks().then(|| format!("This request was stopped: the check {:?} could not be made.", report.hook))
-        }
+        None => report.blocks().then(|| could_not_be_made(&report.hook)),
     });
     blocked.or_else(|| reports.iter().find_map(|report| report.outcome.respond.clone()))
 }

@@ -5,7 +5,7 @@
 use super::identify::Identity;
 use super::instructions;
 use super::occasion::{Occasion, Particulars};
-use super::opening::refusal;
+use super::opening::{could_not_be_made, refusal};
 use super::owner::Name;
 use super::read::Read;
 use super::upward::Upward;
@@ -17,7 +17,7 @@ use crate::context::{Edit, RequestView, Step};
 use crate::dialect::{EditError, ViewError};
 use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
-use crate::session::ledger::{Entry, What};
+use crate::session::ledger::{Entry, HookEdits, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
 use std::sync::Arc;
 
@@ -56,7 +56,8 @@ struct Trouble {
 }
 
 impl Turns {
-    /// Runs the hooks on `body` (`None`: as it came). `identity`: of a turn's request.
+    /// Makes `kept`, what hooks of the turn's prompt change, and then runs the hooks on `body` (`None`: as it came). `identity`:
+    /// of a turn's request.
     ///
     /// # Errors
     /// [`TurnError::Body`] when an edit meets something in the body that can be read in two ways.
@@ -64,13 +65,26 @@ impl Turns {
         &self,
         read: &Read,
         identity: Option<&Identity>,
+        kept: &[HookEdits],
         body: Option<Rope>,
     ) -> Result<Policed, TurnError> {
         let kind = EventKind::ModelContext;
-        if !self.pipeline.has(kind) {
+        if kept.is_empty() && !self.pipeline.has(kind) {
             return Ok(Policed { body, ..Policed::default() });
         }
         let mut draft = Draft { body: self.placed(read, body.as_ref())?, ..Draft::default() };
+        for HookEdits { hook, must_hold, edits } in kept {
+            match self.edited(read, identity, &draft, hook, edits) {
+                Ok(next) => draft = next,
+                Err(Trouble { ambiguous: Some(error), .. }) => return Err(error.into()),
+                Err(Trouble { failure, .. }) => {
+                    tracing::warn!(hook, "hook {hook:?}: what it changes of its turn is left out: {failure}");
+                    if *must_hold {
+                        return Ok(Policed { reply: Some(could_not_be_made(hook)), ..Policed::default() });
+                    }
+                }
+            }
+        }
         let occasion = match identity {
             Some(identity) => self.occasion(read, identity),
             None => self.bystander(read).await,
@@ -86,7 +100,7 @@ impl Turns {
             let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
             let mut ambiguous = None;
             let make = |report: &HookReport| {
-                self.edited(read, identity, &draft, report).map_err(|trouble| {
+                self.edited(read, identity, &draft, &report.hook, &report.outcome.edits).map_err(|trouble| {
                     ambiguous = trouble.ambiguous;
                     trouble.failure
                 })
@@ -129,10 +143,11 @@ impl Turns {
         read: &Read,
         identity: Option<&Identity>,
         draft: &Draft,
-        report: &HookReport,
+        hook: &str,
+        edits: &[Edit],
     ) -> Result<Draft, Trouble> {
         let mut draft = draft.clone();
-        for (index, edit) in report.outcome.edits.iter().enumerate() {
+        for (index, edit) in edits.iter().enumerate() {
             let fails = |reason: String| Trouble { failure: HookFailure::NotMade { index, reason }, ambiguous: None };
             match edit {
                 Edit::HeadersSet { name, value } => {
@@ -144,7 +159,7 @@ impl Turns {
                     continue;
                 }
                 Edit::MessagesAppend { text, .. } => {
-                    let note = identity.and_then(|identity| note(read, identity, &report.hook, text));
+                    let note = identity.and_then(|identity| note(read, identity, hook, text));
                     if note.as_ref().zip(identity).is_some_and(|(note, identity)| stands(identity, &draft, note)) {
                         continue;
                     }

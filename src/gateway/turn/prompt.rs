@@ -2,7 +2,7 @@
 use super::Turns;
 use super::identify::{Identity, now_ms};
 use super::occasion::Particulars;
-use super::opening::refusal;
+use super::opening::{edits_of, refusal};
 use super::read::Read;
 use crate::config::EventKind;
 use crate::context::budget::Budget;
@@ -45,7 +45,14 @@ impl Turns {
         let refused = refusal(&reports);
         let placing = match &refused {
             Some(reply) => Placing::answered(anchor, reply),
-            None => self.place_prompt(read, identity, anchor, &reports),
+            None => {
+                let mut by = std::mem::take(&mut identity.start_edits);
+                by.extend(edits_of(&reports));
+                let edited = (!by.is_empty()).then(|| Entry { anchor: anchor.clone(), what: What::Edited { by } });
+                let mut placing = self.place_prompt(read, identity, anchor, &reports);
+                placing.entries.extend(edited);
+                placing
+            }
         };
         log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
         self.record(identity, placing.entries).await;
@@ -171,7 +178,9 @@ struct Handled {
 fn handled(state: &mut State, anchor: &Anchor, turn: &str) -> Option<Handled> {
     let reply = match state.ledger.prompt(anchor)? {
         What::Answered { reply, .. } => Some(reply.clone()),
-        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } | What::Joined { .. } => None,
+        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } | What::Edited { .. } | What::Joined { .. } => {
+            None
+        }
     };
     match &mut state.record.turn {
         Some(running) if running.id == turn => running.ask_again(),

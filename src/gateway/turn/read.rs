@@ -222,8 +222,11 @@ impl Turns {
         let cache = self.sessions.facts.of(endpoint.dialect, &profile.name);
         let reading = Reading { is_reminder: &|text| profile.is_reminder(text), cache: &cache };
         let mut view = dialect::of(endpoint.dialect).view(doc, endpoint, &reading)?;
-        // Only policies ask: elsewhere no instruction block is decoded for it.
-        if self.pipeline.has(EventKind::ModelContext) {
+        // Only hooks that edit ask: elsewhere no instruction block is decoded for it.
+        if [EventKind::ModelContext, EventKind::PromptSubmit, EventKind::SessionStart]
+            .map(|kind| self.pipeline.has(kind))
+            .contains(&true)
+        {
             view.protected = profile.protected(view.system.iter().filter_map(|text| raw::string(doc.text(*text))));
         }
         Ok(view)
