@@ -1,5 +1,5 @@
 //! One leg of an answer on its way down, held to the tools that it may call.
-use super::Piece;
+use super::{Piece, frame};
 use crate::context::{Binding, Call, Ruling};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -101,6 +101,18 @@ pub(super) struct Kept {
 impl Kept {
     pub(super) fn of(piece: &Piece<'_>) -> Self {
         Self { raw: piece.raw.clone(), event: piece.event.map(<[u8]>::to_vec), data: piece.data.map(<[u8]>::to_vec) }
+    }
+
+    /// The piece with other data; what else stands in its frame stays.
+    pub(super) fn with_data(piece: &Piece<'_>, data: String) -> Self {
+        let raw = frame::with_data(piece, &data);
+        Self { raw, event: piece.event.map(<[u8]>::to_vec), data: Some(data.into_bytes()) }
+    }
+
+    /// An event of the gateway's own.
+    pub(super) fn made(event: Option<&str>, data: String) -> Self {
+        let raw = frame::event(event, &data).into();
+        Self { raw, event: event.map(|event| event.as_bytes().to_vec()), data: Some(data.into_bytes()) }
     }
 
     pub(super) fn piece(&self) -> Piece<'_> {

@@ -120,7 +120,7 @@ impl Delta<'_> {
         [self.content, self.refusal, self.reasoning_content, self.reasoning].into_iter().any(fills)
     }
 
-    fn calls(&self) -> bool {
+    pub(super) fn calls(&self) -> bool {
         self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty()) || self.function_call.is_some()
     }
 

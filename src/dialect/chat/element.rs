@@ -34,15 +34,25 @@ fn read_answer<'a>(element: &mut Element<'a>, object: &Object<'a>, raw: &'a str)
         element.push_text(raw, refusal, None);
         element.refused = true;
     }
-    if let Some(calls) = object.get("tool_calls") {
+    element.calls = read_calls(object)?;
+    Ok(())
+}
+
+/// The calls of a message, the old `function_call` behind the others.
+///
+/// # Errors
+/// [`ScanError`] if one is not an object, or an object in it has a key twice.
+pub(super) fn read_calls<'a>(message: &Object<'a>) -> Result<Vec<ToolCall<'a>>, ScanError> {
+    let mut read = vec![];
+    if let Some(calls) = message.get("tool_calls") {
         for span in raw::array(calls).unwrap_or_default() {
-            element.calls.push(read_call(slice(calls, span))?);
+            read.push(read_call(slice(calls, span))?);
         }
     }
-    if let Some(call) = object.get("function_call") {
-        element.calls.push(function(Cow::default(), &Object::parse(call)?));
+    if let Some(call) = message.get("function_call") {
+        read.push(function(Cow::default(), &Object::parse(call)?));
     }
-    Ok(())
+    Ok(read)
 }
 
 fn read_call(raw: &str) -> Result<ToolCall<'_>, ScanError> {

@@ -1,7 +1,8 @@
 //! What the model is sent of answers that were not the last, now and in every later request. Both ways write the same
 //! bytes (invariant I6).
+use super::restore::restored;
 use super::{element, view};
-use crate::context::{Leg, LegReply, RequestView};
+use crate::context::{Leg, LegReply, LegResult, RequestView, Restored};
 use crate::dialect::object::{Object, slice};
 use crate::dialect::openai::copy::{self, Left};
 use crate::dialect::openai::element::{Element, Text};
@@ -24,33 +25,44 @@ pub(super) fn extend(doc: &Doc, view: &RequestView, leg: &Leg) -> Result<Splice,
 fn messages_of(leg: &Leg) -> Vec<String> {
     let reply = match &leg.reply {
         LegReply::Message(text) => vec![format!(r#"{{"role":"user","content":{}}}"#, raw::quote(text))],
-        LegReply::Results(results) => results
-            .iter()
-            .map(|result| {
-                let [id, text] = [&result.id, &result.text].map(|text| raw::quote(text));
-                format!(r#"{{"role":"tool","tool_call_id":{id},"content":{text}}}"#)
-            })
-            .collect(),
+        LegReply::Results(results) => results.iter().map(result).collect(),
     };
     leg.answer.iter().cloned().chain(reply).collect()
 }
 
-/// The messages of the legs, and what is left of the client's `copy` of all; `None` if the copy is not theirs.
+/// What the model is told of a call.
+pub(super) fn result(result: &LegResult) -> String {
+    let [id, text] = [&result.id, &result.text].map(|text| raw::quote(text));
+    format!(r#"{{"role":"tool","tool_call_id":{id},"content":{text}}}"#)
+}
+
+/// The messages of the legs, and what is left of the client's `copy` of all, with these calls in it again; `None` if the
+/// copy is not theirs. Whether the calls found their place is said beside it.
 ///
 /// # Errors
 /// [`ScanError`] if a message can't be read.
-pub(super) fn apart<'a>(copy: impl Iterator<Item = &'a str>, legs: &[Leg]) -> Result<Option<String>, ScanError> {
+pub(super) fn apart<'a>(
+    copy: impl Iterator<Item = &'a str>,
+    legs: &[Leg],
+    calls: &[&Restored],
+) -> Result<Option<(String, bool)>, ScanError> {
     let answers: Vec<Element<'_>> =
         legs.iter().flat_map(|leg| &leg.answer).map(|answer| element::read(answer)).collect::<Result<_, _>>()?;
     let mut border = Border::behind(answers.iter().flat_map(|answer| &answer.texts).map(Text::value));
-    let calls: HashSet<&str> = answers.iter().flat_map(|answer| &answer.calls).map(|call| call.id.as_ref()).collect();
-    let mut apart: Vec<String> = legs.iter().flat_map(messages_of).collect();
+    let known: HashSet<&str> = answers.iter().flat_map(|answer| &answer.calls).map(|call| call.id.as_ref()).collect();
+    let mut rest = vec![];
     for message in copy {
-        if !add_rest(&mut apart, message, &mut border, &calls)? {
+        if !add_rest(&mut rest, message, &mut border, &known)? {
             return Ok(None);
         }
     }
-    Ok(border.is_reached().then(|| apart.join(",")))
+    if !border.is_reached() {
+        return Ok(None);
+    }
+    let whole = restored(&rest, calls);
+    let found = whole.is_some();
+    let apart: Vec<String> = legs.iter().flat_map(messages_of).chain(whole.unwrap_or(rest)).collect();
+    Ok(Some((apart.join(","), found)))
 }
 
 /// Adds what is left of one message of the copy; false if its text is not the legs'. `known` are the ids of their calls.

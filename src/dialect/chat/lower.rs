@@ -1,11 +1,13 @@
 //! Lowers placements to edits: see `Dialect::lower`.
+use super::restore::restored;
 use super::{element, legs, view};
-use crate::context::{Leg, Place, RequestView, Role};
+use crate::context::{Item, Leg, Place, RequestView, Restored, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
 use crate::dialect::openai::omit;
-use crate::dialect::{LowerError, blocks};
+use crate::dialect::openai::restore::{self, Spot};
+use crate::dialect::{LowerError, blocks, history};
 use crate::json::{Doc, Span, Splice, raw};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
     let messages = &view::messages(doc).ok_or(LowerError::NoSystem)?.elements;
@@ -17,19 +19,21 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         system: System::read(doc, view, messages)?,
         gone: omit::omitted(view, places),
         splits: Vec::new(),
+        restored: restore::restored(places),
+        results: Vec::new(),
     };
     for place in places {
         match place {
             Place::SystemFront { after, texts } => edit.system_front(*after, texts),
             Place::SystemEnd { texts } => edit.system_end(texts),
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Restore { item, .. } => return Err(LowerError::NoPlace { item: *item }),
-            Place::Owed { .. } => return Err(LowerError::NoPlace { item: 0 }),
             Place::Split { item, legs } => edit.split(*item, legs)?,
             // Every request has its whole history.
-            Place::Omit { .. } | Place::GoesOnBehind { .. } => {}
+            Place::Owed { .. } => return Err(LowerError::NoPlace { item: 0 }),
+            Place::Restore { .. } | Place::Omit { .. } | Place::GoesOnBehind { .. } => {}
         }
     }
+    edit.restore();
     edit.write()
 }
 
@@ -68,8 +72,12 @@ struct Edit<'a> {
     system: System,
     /// Indexes of the messages that are left out.
     gone: HashSet<usize>,
-    /// What stands in the place of answers that are taken apart.
+    /// What stands in the place of answers.
     splits: Vec<(Span, String)>,
+    /// Calls that stand in answers again, by their item; those of `splits` are taken out.
+    restored: BTreeMap<usize, Vec<&'a Restored>>,
+    /// Their results.
+    results: Vec<(Spot, String)>,
 }
 
 impl Edit<'_> {
@@ -92,7 +100,7 @@ impl Edit<'_> {
     fn item_end(&mut self, index: usize, texts: &[String]) -> Result<(), LowerError> {
         let no_place = LowerError::NoPlace { item: index };
         let item = self.view.items.get(index).ok_or(no_place.clone())?;
-        if !matches!(item.role(), Role::User | Role::Tool) || self.gone.contains(&item.elements.start) {
+        if !matches!(item.role(), Role::User | Role::Tool) || self.is_gone(item) {
             return Err(no_place);
         }
         let raw = self.doc.text(item.span);
@@ -106,12 +114,46 @@ impl Edit<'_> {
         let item = self.view.items.get(index).filter(|item| item.role() == Role::Assistant);
         let item = item.ok_or(LowerError::NoPlace { item: index })?;
         let copy = self.messages.get(item.elements.clone()).unwrap_or_default().iter().map(|s| self.doc.text(*s));
-        if !self.gone.contains(&item.elements.start)
-            && let Some(apart) = legs::apart(copy, answers)?
-        {
-            self.splits.push((item.span, apart));
+        if self.is_gone(item) {
+            return Ok(());
+        }
+        let calls = self.restored.remove(&index).unwrap_or_default();
+        let results = self.results_of(index, &calls);
+        let calls = if results.is_some() { calls.as_slice() } else { &[] };
+        match legs::apart(copy, answers, calls)? {
+            Some((apart, found)) => {
+                self.splits.push((item.span, apart));
+                self.results.extend(results.filter(|_| found).into_iter().flatten());
+            }
+            // It stays one answer, and gets its calls as such.
+            None => drop(self.restored.insert(index, calls.to_vec())),
         }
         Ok(())
+    }
+
+    fn is_gone(&self, item: &Item) -> bool {
+        self.gone.contains(&item.elements.start)
+    }
+
+    fn results_of(&self, index: usize, calls: &[&Restored]) -> Option<Vec<(Spot, String)>> {
+        let results = restore::results(self.view, index, calls, |item| self.is_gone(item))?;
+        Some(results.into_iter().map(|(spot, _, result)| (spot, legs::result(result))).collect())
+    }
+
+    /// Puts calls into the answers that are not taken apart.
+    fn restore(&mut self) {
+        for (index, calls) in std::mem::take(&mut self.restored) {
+            let Some(item) = self.view.items.get(index).filter(|item| !self.is_gone(item)) else { continue };
+            let texts = history::texts(self.doc, self.messages, item);
+            if let Some(results) = self.results_of(index, &calls)
+                && let Some(messages) = restored(&texts, &calls)
+            {
+                let spans = self.messages.get(item.elements.clone()).unwrap_or_default();
+                let changed = |(span, message): &(Span, String)| self.doc.text(*span) != message;
+                self.splits.extend(spans.iter().copied().zip(messages).filter(changed));
+                self.results.extend(results);
+            }
+        }
     }
 
     fn write(self) -> Result<Splice, LowerError> {
@@ -128,6 +170,9 @@ impl Edit<'_> {
         self.insertions.write(&mut splice);
         for (item, apart) in self.splits {
             splice.replace(item, apart);
+        }
+        for (spot, result) in self.results {
+            spot.put(&mut splice, &result);
         }
         blocks::remove(&mut splice, self.messages, |index| self.gone.contains(&index));
         Ok(splice)

@@ -1,5 +1,8 @@
 //! OpenAI Chat Completions: `POST …/chat/completions`.
+mod binder;
 mod bodies;
+mod bound;
+mod calling;
 mod chunk;
 mod edit;
 mod element;
@@ -7,7 +10,9 @@ mod joiner;
 mod legs;
 mod lower;
 mod neutral;
+mod parts;
 mod reader;
+mod restore;
 mod said;
 mod splice;
 #[cfg(test)]
@@ -16,6 +21,7 @@ mod view;
 mod writer;
 
 use super::Binder;
+use super::body_binder::BodyBinder;
 use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
@@ -72,12 +78,15 @@ impl Dialect for Chat {
         }
     }
 
-    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
-        Box::new(super::binder::Unbound::new(binding))
+    fn binder(&self, form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        match form {
+            AnswerForm::Sse => Box::new(binder::StreamBinder::new(binding)),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::new(BodyBinder::<bound::BoundCompletion>::new(binding)),
+        }
     }
 
-    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
-        Vec::new()
+    fn native_calls(&self, answer: &[String]) -> Vec<String> {
+        bound::native_calls(answer)
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

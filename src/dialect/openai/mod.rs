@@ -10,6 +10,7 @@ pub(super) mod history;
 pub(super) mod insert;
 pub(super) mod neutral;
 pub(super) mod omit;
+pub(super) mod restore;
 #[cfg(test)]
 pub(super) mod testing;
 pub(super) mod usage;

@@ -1,0 +1,379 @@
+//! The calls of one choice while they are streamed: which piece belongs to which, what each is called, and whether the
+//! client gets it.
+use super::chunk::{CallDelta, Called, Delta};
+use crate::context::{Binding, Call, Glance, Ruling, binding};
+use crate::dialect::binder::BindError;
+use crate::dialect::openai::element::{Input, ToolCall};
+use crate::dialect::rewrite::Rewrite;
+use crate::json::{Kind, ScanError, raw};
+use serde_json::value::RawValue;
+
+/// What a call counts as held besides its text, in bytes. Each piece looks for its call, so that their number must have
+/// a limit.
+const CALL_COST: usize = 1 << 10;
+
+/// The calls.
+#[derive(Debug, Default)]
+pub(super) struct Calling {
+    calls: Vec<OpenCall>,
+    /// What is kept of them, in bytes.
+    pub(super) size: usize,
+}
+
+/// How a call carries what it is called with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Function,
+    Custom,
+    /// The old `function_call`, which stands alone.
+    Old,
+}
+
+impl Form {
+    /// The members that hold the call, and its input in there.
+    fn members(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Custom => ("custom", "input"),
+            Self::Function | Self::Old => ("function", "arguments"),
+        }
+    }
+}
+
+/// A call whose pieces are still coming.
+#[derive(Debug, Default)]
+struct OpenCall {
+    index: Option<u64>,
+    id: String,
+    form: Option<Form>,
+    /// The first part of its name. SDKs put parts together, some clients take the first.
+    first: String,
+    /// All parts, but those that only say the first one again.
+    whole: String,
+    /// All parts that clients see.
+    every: String,
+    input: String,
+    /// What its name says; `None` while it has none.
+    verdict: Option<Glance>,
+    ruling: Option<Ruling>,
+    /// The index that the client knows it by.
+    shown: Option<u64>,
+    /// It was written anew, in one piece.
+    written: bool,
+}
+
+/// A piece of a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    call: usize,
+    /// The index that it says, as clients read it that take none for the first one.
+    index: u64,
+    /// It says the name once more, and a client that puts names together would get one that is not to be called.
+    renames: bool,
+}
+
+/// The pieces in a delta, as [`super::parts::Parts`] has them.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    calls: Vec<Part>,
+    old: Option<Part>,
+}
+
+impl Taken {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty() && self.old.is_none()
+    }
+}
+
+/// The calls of a chunk as the client gets them.
+pub(super) struct Written {
+    pub(super) calls: Vec<String>,
+    pub(super) old: Option<String>,
+    /// They are what came.
+    pub(super) same: bool,
+}
+
+impl Calling {
+    /// Takes the pieces of a delta.
+    ///
+    /// # Errors
+    /// [`BindError::Renamed`], or [`BindError::Unreadable`] for what clients could read in several ways.
+    pub(super) fn take(&mut self, delta: &Delta<'_>, binding: &Binding) -> Result<Taken, BindError> {
+        let mut taken = Taken::default();
+        for piece in delta.tool_calls.iter().flatten() {
+            let call = self.find(piece);
+            let forms = [(&piece.function, Form::Function), (&piece.custom, Form::Custom)];
+            let mut renames = false;
+            for (called, form) in forms {
+                if let Some(called) = called {
+                    renames |= self.hear(call, called, form, binding)?;
+                }
+            }
+            taken.calls.push(Part { call, index: piece.index.unwrap_or_default(), renames });
+        }
+        if let Some(called) = &delta.function_call {
+            let known = self.calls.iter().position(|call| call.form == Some(Form::Old));
+            let call = known.unwrap_or_else(|| self.open(OpenCall { form: Some(Form::Old), ..OpenCall::default() }));
+            taken.old = Some(Part { call, index: 0, renames: self.hear(call, called, Form::Old, binding)? });
+        }
+        Ok(taken)
+    }
+
+    /// The call that a piece belongs to: as the reader of answers has it.
+    fn find(&mut self, piece: &CallDelta<'_>) -> usize {
+        let id = piece.id.and_then(|id| raw::string(id.get())).unwrap_or_default();
+        let is_new = |call: &OpenCall| call.form != Some(Form::Old);
+        let known = match piece.index {
+            Some(_) => self.calls.iter().rposition(|call| is_new(call) && call.index == piece.index),
+            None => self.calls.iter().rposition(is_new),
+        };
+        let is_other = |call: &OpenCall| !id.is_empty() && !call.id.is_empty() && call.id != id;
+        let known = known.filter(|at| self.calls.get(*at).is_some_and(|call| !is_other(call)));
+        let Some(at) = known else {
+            return self.open(OpenCall { index: piece.index, id: id.into_owned(), ..OpenCall::default() });
+        };
+        if let Some(call) = self.calls.get_mut(at).filter(|call| call.id.is_empty()) {
+            self.size += id.len();
+            call.id = id.into_owned();
+        }
+        at
+    }
+
+    fn open(&mut self, call: OpenCall) -> usize {
+        self.size += CALL_COST + call.id.len();
+        self.calls.push(call);
+        self.calls.len() - 1
+    }
+
+    fn hear(&mut self, at: usize, called: &Called<'_>, form: Form, binding: &Binding) -> Result<bool, BindError> {
+        let Some(call) = self.calls.get_mut(at) else { return Ok(false) };
+        if *call.form.get_or_insert(form) != form {
+            return Err(BindError::Unreadable("a call of two kinds".to_owned()));
+        }
+        let mut renames = false;
+        if let Some(name) = called.name.map(RawValue::get).filter(|name| *name != "null") {
+            let part = raw::string(name).ok_or_else(|| BindError::Unreadable("a name that is no string".to_owned()))?;
+            self.size += part.len();
+            renames = call.name(&part, binding)?;
+        }
+        if call.verdict != Some(Glance::Pass) {
+            for piece in [called.arguments, called.input].into_iter().flatten() {
+                let text = raw::string(piece.get()).unwrap_or(piece.get().into());
+                self.size += text.len();
+                call.input.push_str(&text);
+            }
+        }
+        Ok(renames)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// Whether something is to be learnt or decided yet.
+    pub(super) fn is_undecided(&self) -> bool {
+        self.calls
+            .iter()
+            .any(|call| call.ruling.is_none() && !matches!(call.verdict, Some(Glance::Pass | Glance::Refuse)))
+    }
+
+    /// Whether the client gets one of them.
+    pub(super) fn is_shown(&self) -> bool {
+        self.calls.iter().any(OpenCall::is_shown)
+    }
+
+    /// Whether one of them is refused.
+    pub(super) fn has_refused(&self) -> bool {
+        self.calls.iter().any(OpenCall::is_refused)
+    }
+
+    /// Whether there are calls, and none that the client gets.
+    pub(super) fn is_emptied(&self) -> bool {
+        !self.is_empty() && self.calls.iter().all(OpenCall::is_refused)
+    }
+
+    /// The complete call, and what its name says.
+    pub(super) fn complete(&self, at: usize, binding: &Binding) -> Option<(Call, Glance)> {
+        self.calls.get(at).map(|call| (call.call(), call.judge(binding)))
+    }
+
+    /// What is decided about a call.
+    pub(super) fn rule(&mut self, at: usize, ruling: Ruling) {
+        if let Some(call) = self.calls.get_mut(at) {
+            call.ruling = Some(ruling);
+        }
+    }
+
+    /// The calls that passed before they were complete.
+    pub(super) fn passed(&self) -> impl Iterator<Item = Call> {
+        self.calls.iter().filter(|call| call.ruling.is_none() && call.is_shown()).map(OpenCall::call)
+    }
+
+    /// Writes the pieces of a chunk, `calls` and `old`, as the client gets them.
+    ///
+    /// # Errors
+    /// [`ScanError`] for a piece with a key twice.
+    pub(super) fn write(&mut self, taken: &Taken, calls: &[&str], old: Option<&str>) -> Result<Written, ScanError> {
+        let mut written = Written { calls: vec![], old: None, same: true };
+        for (part, element) in taken.calls.iter().zip(calls) {
+            let now = self.element(*part, element)?;
+            written.same &= now.as_deref() == Some(*element);
+            written.calls.extend(now);
+        }
+        if let (Some(part), Some(element)) = (taken.old, old) {
+            written.old = self.element(part, element)?;
+            written.same &= written.old.as_deref() == old;
+        }
+        Ok(written)
+    }
+
+    fn element(&mut self, part: Part, element: &str) -> Result<Option<String>, ScanError> {
+        self.place(part.call);
+        let Some(call) = self.calls.get_mut(part.call).filter(|call| call.is_shown()) else { return Ok(None) };
+        let index = call.shown.filter(|shown| part.index != *shown);
+        if let Some(input) = call.new_input() {
+            let is_first = !std::mem::replace(&mut call.written, true);
+            return if is_first { call.whole(element, &input, index).map(Some) } else { Ok(None) };
+        }
+        if index.is_none() && !part.renames {
+            return Ok(Some(element.to_owned()));
+        }
+        let mut edited = Rewrite::of(element)?;
+        if let Some(index) = index {
+            edited.set("index", index.to_string());
+        }
+        if part.renames {
+            call.unname(&mut edited)?;
+        }
+        Ok(Some(edited.finish()))
+    }
+
+    /// Gives a call that the client gets its index: its own, unless calls before it are left out, or another one has it.
+    /// SDKs add up whatever has one index, names too.
+    fn place(&mut self, at: usize) {
+        let Some(call) = self.calls.get(at).filter(|call| call.shown.is_none() && call.is_shown()) else { return };
+        let own = call.index.unwrap_or_default();
+        let is_old = call.form == Some(Form::Old);
+        let others = || self.calls.iter().filter(|other| other.form != Some(Form::Old)).filter_map(|other| other.shown);
+        let is_free = is_old || !(self.has_refused() || others().any(|shown| shown == own));
+        let next = others().max().map_or(0, |last| last.saturating_add(1));
+        if let Some(call) = self.calls.get_mut(at) {
+            call.shown = Some(if is_free { own } else { next });
+        }
+    }
+}
+
+impl OpenCall {
+    /// Takes a part of the name; says whether the client must not see it.
+    fn name(&mut self, part: &str, binding: &Binding) -> Result<bool, BindError> {
+        if part.is_empty() {
+            return Ok(false);
+        }
+        if self.first.is_empty() {
+            [&mut self.first, &mut self.whole, &mut self.every].into_iter().for_each(|name| name.push_str(part));
+            self.verdict = Some(binding.glance(part));
+            return Ok(false);
+        }
+        let again = part == self.first;
+        match self.verdict {
+            Some(Glance::Pass) if !again => return Err(BindError::Renamed),
+            Some(Glance::Pass) if binding.glance(&format!("{}{part}", self.every)) == Glance::Refuse => {
+                return Ok(true);
+            }
+            _ => {}
+        }
+        self.every.push_str(part);
+        if !again {
+            self.whole.push_str(part);
+        }
+        Ok(false)
+    }
+
+    fn judge(&self, binding: &Binding) -> Glance {
+        match self.verdict {
+            Some(Glance::Ask) => binding.glance(&self.whole),
+            Some(verdict) => verdict,
+            None => binding.glance(""),
+        }
+    }
+
+    fn is_shown(&self) -> bool {
+        match &self.ruling {
+            Some(ruling) => !matches!(ruling, Ruling::Refuse(_)),
+            None => self.verdict == Some(Glance::Pass),
+        }
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.ruling, Some(Ruling::Refuse(_))) || self.verdict == Some(Glance::Refuse)
+    }
+
+    fn call(&self) -> Call {
+        let input = match self.form {
+            Some(Form::Custom) => Input::Text(self.input.as_str().into()),
+            _ => Input::Arguments(self.input.as_str().into()),
+        };
+        ToolCall { id: self.id.as_str().into(), name: self.whole.as_str().into(), input, asynchronous: false }.call()
+    }
+
+    /// The input, a JSON string, of a call that is written anew: with another input, or because its name came in parts
+    /// that clients put together in several ways.
+    fn new_input(&self) -> Option<String> {
+        match &self.ruling {
+            Some(Ruling::Replace(input)) => Some(replacement(input, self.form == Some(Form::Custom))),
+            Some(Ruling::Allow) if self.verdict == Some(Glance::Ask) && self.every != self.first => {
+                Some(raw::quote(&self.input))
+            }
+            _ => None,
+        }
+    }
+
+    /// The whole call, in the shape of its first piece.
+    fn whole(&self, element: &str, input: &str, index: Option<u64>) -> Result<String, ScanError> {
+        let (key, member) = self.form.unwrap_or(Form::Function).members();
+        let mut edited = Rewrite::of(element)?;
+        let called = edited.get(key).map(str::to_owned);
+        let is_old = self.form == Some(Form::Old);
+        let mut called = if is_old { Rewrite::of(element)? } else { Rewrite::of_any(called.as_deref()) };
+        called.set("name", raw::quote(&self.whole));
+        called.set(member, input);
+        let called = called.finish();
+        if is_old {
+            return Ok(called);
+        }
+        if let Some(index) = index {
+            edited.set("index", index.to_string());
+        }
+        if !self.id.is_empty() {
+            edited.set("id", raw::quote(&self.id));
+        }
+        edited.set("type", format!("\"{key}\""));
+        edited.set(key, called);
+        Ok(edited.finish())
+    }
+
+    /// Takes the name out of a piece.
+    fn unname(&self, element: &mut Rewrite<'_>) -> Result<(), ScanError> {
+        let (key, _) = self.form.unwrap_or(Form::Function).members();
+        if self.form == Some(Form::Old) {
+            element.retain(|key| key != "name");
+        } else if let Some(called) = element.get(key).map(str::to_owned) {
+            let mut called = Rewrite::of(&called)?;
+            called.retain(|key| key != "name");
+            element.set(key, called.finish());
+        }
+        Ok(())
+    }
+}
+
+/// Another input as a call carries it, a JSON string: arguments are JSON in a string, a free text is a string.
+pub(super) fn replacement(input: &str, is_free: bool) -> String {
+    match raw::kind(input) {
+        Some(Kind::String) if is_free => input.to_owned(),
+        _ => raw::quote(input),
+    }
+}
+
+/// Why a call is refused by its name.
+pub(super) fn not_there(call: &Call) -> Ruling {
+    Ruling::Refuse(binding::not_there(&call.name))
+}
