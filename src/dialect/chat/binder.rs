@@ -3,20 +3,17 @@
 //!
 //! A call is complete where its choice ends: compatible servers mix the pieces of several.
 use super::bound;
-use super::calling::{Calling, Taken, not_there};
+use super::calling::Taken;
+use super::choice::{Bound, chunk_text};
 use super::chunk::{Choice, Chunk, Delta, is_done, is_filled};
 use super::parts::{self, Parts};
 use super::splice::BLANK_LINE;
-use crate::context::{Binding, Call, Glance, Ruling};
+use crate::context::{Binding, Call, Glance, Ruling, binding};
+use crate::dialect::Piece;
 use crate::dialect::binder::{BindError, Binder, Calls, Kept, Pass, Ruled};
-use crate::dialect::{Piece, joiner};
-use crate::json::{Kind, raw};
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// What a choice counts as held, in bytes: each chunk looks for its own.
-const CHOICE_COST: usize = 1 << 10;
 
 /// Binds a stream.
 #[derive(Debug)]
@@ -30,17 +27,6 @@ pub(super) struct StreamBinder {
     end: Vec<Kept>,
     /// What the chunks say of themselves.
     head: Option<String>,
-}
-
-/// A choice.
-#[derive(Debug)]
-struct Bound {
-    index: u64,
-    calling: Calling,
-    /// Pieces of calls that wait for what is decided.
-    held: Vec<(Kept, Taken)>,
-    has_text: bool,
-    is_ended: bool,
 }
 
 /// What waits until all calls of a choice, or of all of them, are decided on.
@@ -61,8 +47,7 @@ impl StreamBinder {
     fn choice(&mut self, index: u64) -> usize {
         let known = self.choices.iter().position(|choice| choice.index == index);
         known.unwrap_or_else(|| {
-            let calling = Calling::default();
-            self.choices.push(Bound { index, calling, held: vec![], has_text: false, is_ended: false });
+            self.choices.push(Bound::new(index));
             self.choices.len() - 1
         })
     }
@@ -218,8 +203,8 @@ impl StreamBinder {
             match glance {
                 Glance::Pass => self.decide(at, next, call, Ruling::Allow),
                 Glance::Refuse => {
-                    let ruling = not_there(&call);
-                    self.decide(at, next, call, ruling);
+                    let why = binding::not_there(&call.name);
+                    self.decide(at, next, call, Ruling::Refuse(why));
                 }
                 Glance::Ask => {
                     self.waiting = Some(call);
@@ -302,39 +287,9 @@ impl StreamBinder {
     }
 }
 
-impl Bound {
-    fn is_holding(&self) -> bool {
-        self.calling.is_undecided() || !self.held.is_empty()
-    }
-
-    /// A chunk with the calls that the client gets; none where nothing is left of it.
-    fn written(&mut self, piece: &Piece<'_>, taken: &Taken) -> Result<Option<Kept>, BindError> {
-        let Some(text) = chunk_text(piece)? else { return Ok(None) };
-        let parts = Parts::of(text).map_err(BindError::unreadable)?;
-        let written = self.calling.write(taken, &parts.calls, parts.old).map_err(BindError::unreadable)?;
-        if written.same {
-            return Ok(Some(Kept::of(piece)));
-        }
-        let is_empty = written.calls.is_empty() && written.old.is_none() && !parts.stands_alone();
-        Ok((!is_empty).then(|| Kept::with_data(piece, parts.with(&written.calls, written.old))))
-    }
-
-    fn size(&self) -> usize {
-        CHOICE_COST + self.calling.size + self.held.iter().map(|(kept, _)| kept.len()).sum::<usize>()
-    }
-}
-
 /// Whether a choice calls.
 fn calls(choice: &Choice<'_>) -> bool {
     choice.message.is_some() || choice.delta.as_ref().is_some_and(Delta::calls)
-}
-
-/// The chunk of a piece; `None` where it says nothing, or is no JSON object, as the marker behind the last one: no client
-/// can take that for a call.
-fn chunk_text<'p>(piece: &'p Piece<'_>) -> Result<Option<&'p str>, BindError> {
-    let Some(data) = piece.data else { return Ok(None) };
-    let text = joiner::text(data).map_err(BindError::unreadable)?;
-    Ok((raw::kind(text) == Some(Kind::Object)).then_some(text))
 }
 
 impl Binder for StreamBinder {

@@ -1,5 +1,5 @@
 //! Whole completions, held to the tools that they may call.
-use super::calling::replacement;
+use super::call::replacement;
 use super::element;
 use super::parts::{self, ENDED, is_called};
 use super::splice::BLANK_LINE;

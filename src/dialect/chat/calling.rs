@@ -1,11 +1,11 @@
 //! The calls of one choice while they are streamed: which piece belongs to which, what each is called, and whether the
 //! client gets it.
+use super::call::{Form, OpenCall};
 use super::chunk::{CallDelta, Called, Delta};
-use crate::context::{Binding, Call, Glance, Ruling, binding};
+use crate::context::{Binding, Call, Glance, Ruling};
 use crate::dialect::binder::BindError;
-use crate::dialect::openai::element::{Input, ToolCall};
 use crate::dialect::rewrite::Rewrite;
-use crate::json::{Kind, ScanError, raw};
+use crate::json::{ScanError, raw};
 use serde_json::value::RawValue;
 
 /// What a call counts as held besides its text, in bytes. Each piece looks for its call, so that their number must have
@@ -18,47 +18,6 @@ pub(super) struct Calling {
     calls: Vec<OpenCall>,
     /// What is kept of them, in bytes.
     pub(super) size: usize,
-}
-
-/// How a call carries what it is called with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Function,
-    Custom,
-    /// The old `function_call`, which stands alone.
-    Old,
-}
-
-impl Form {
-    /// The members that hold the call, and its input in there.
-    fn members(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Custom => ("custom", "input"),
-            Self::Function | Self::Old => ("function", "arguments"),
-        }
-    }
-}
-
-/// A call whose pieces are still coming.
-#[derive(Debug, Default)]
-struct OpenCall {
-    index: Option<u64>,
-    id: String,
-    form: Option<Form>,
-    /// The first part of its name. SDKs put parts together, some clients take the first.
-    first: String,
-    /// All parts, but those that only say the first one again.
-    whole: String,
-    /// All parts that clients see.
-    every: String,
-    input: String,
-    /// What its name says; `None` while it has none.
-    verdict: Option<Glance>,
-    ruling: Option<Ruling>,
-    /// The index that the client knows it by.
-    shown: Option<u64>,
-    /// It was written anew, in one piece.
-    written: bool,
 }
 
 /// A piece of a call.
@@ -260,120 +219,4 @@ impl Calling {
             call.shown = Some(if is_free { own } else { next });
         }
     }
-}
-
-impl OpenCall {
-    /// Takes a part of the name; says whether the client must not see it.
-    fn name(&mut self, part: &str, binding: &Binding) -> Result<bool, BindError> {
-        if part.is_empty() {
-            return Ok(false);
-        }
-        if self.first.is_empty() {
-            [&mut self.first, &mut self.whole, &mut self.every].into_iter().for_each(|name| name.push_str(part));
-            self.verdict = Some(binding.glance(part));
-            return Ok(false);
-        }
-        let again = part == self.first;
-        match self.verdict {
-            Some(Glance::Pass) if !again => return Err(BindError::Renamed),
-            Some(Glance::Pass) if binding.glance(&format!("{}{part}", self.every)) == Glance::Refuse => {
-                return Ok(true);
-            }
-            _ => {}
-        }
-        self.every.push_str(part);
-        if !again {
-            self.whole.push_str(part);
-        }
-        Ok(false)
-    }
-
-    fn judge(&self, binding: &Binding) -> Glance {
-        match self.verdict {
-            Some(Glance::Ask) => binding.glance(&self.whole),
-            Some(verdict) => verdict,
-            None => binding.glance(""),
-        }
-    }
-
-    fn is_shown(&self) -> bool {
-        match &self.ruling {
-            Some(ruling) => !matches!(ruling, Ruling::Refuse(_)),
-            None => self.verdict == Some(Glance::Pass),
-        }
-    }
-
-    fn is_refused(&self) -> bool {
-        matches!(self.ruling, Some(Ruling::Refuse(_))) || self.verdict == Some(Glance::Refuse)
-    }
-
-    fn call(&self) -> Call {
-        let input = match self.form {
-            Some(Form::Custom) => Input::Text(self.input.as_str().into()),
-            _ => Input::Arguments(self.input.as_str().into()),
-        };
-        ToolCall { id: self.id.as_str().into(), name: self.whole.as_str().into(), input, asynchronous: false }.call()
-    }
-
-    /// The input, a JSON string, of a call that is written anew: with another input, or because its name came in parts
-    /// that clients put together in several ways.
-    fn new_input(&self) -> Option<String> {
-        match &self.ruling {
-            Some(Ruling::Replace(input)) => Some(replacement(input, self.form == Some(Form::Custom))),
-            Some(Ruling::Allow) if self.verdict == Some(Glance::Ask) && self.every != self.first => {
-                Some(raw::quote(&self.input))
-            }
-            _ => None,
-        }
-    }
-
-    /// The whole call, in the shape of its first piece.
-    fn whole(&self, element: &str, input: &str, index: Option<u64>) -> Result<String, ScanError> {
-        let (key, member) = self.form.unwrap_or(Form::Function).members();
-        let mut edited = Rewrite::of(element)?;
-        let called = edited.get(key).map(str::to_owned);
-        let is_old = self.form == Some(Form::Old);
-        let mut called = if is_old { Rewrite::of(element)? } else { Rewrite::of_any(called.as_deref()) };
-        called.set("name", raw::quote(&self.whole));
-        called.set(member, input);
-        let called = called.finish();
-        if is_old {
-            return Ok(called);
-        }
-        if let Some(index) = index {
-            edited.set("index", index.to_string());
-        }
-        if !self.id.is_empty() {
-            edited.set("id", raw::quote(&self.id));
-        }
-        edited.set("type", format!("\"{key}\""));
-        edited.set(key, called);
-        Ok(edited.finish())
-    }
-
-    /// Takes the name out of a piece.
-    fn unname(&self, element: &mut Rewrite<'_>) -> Result<(), ScanError> {
-        let (key, _) = self.form.unwrap_or(Form::Function).members();
-        if self.form == Some(Form::Old) {
-            element.retain(|key| key != "name");
-        } else if let Some(called) = element.get(key).map(str::to_owned) {
-            let mut called = Rewrite::of(&called)?;
-            called.retain(|key| key != "name");
-            element.set(key, called.finish());
-        }
-        Ok(())
-    }
-}
-
-/// Another input as a call carries it, a JSON string: arguments are JSON in a string, a free text is a string.
-pub(super) fn replacement(input: &str, is_free: bool) -> String {
-    match raw::kind(input) {
-        Some(Kind::String) if is_free => input.to_owned(),
-        _ => raw::quote(input),
-    }
-}
-
-/// Why a call is refused by its name.
-pub(super) fn not_there(call: &Call) -> Ruling {
-    Ruling::Refuse(binding::not_there(&call.name))
 }

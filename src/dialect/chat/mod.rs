@@ -2,7 +2,9 @@
 mod binder;
 mod bodies;
 mod bound;
+mod call;
 mod calling;
+mod choice;
 mod chunk;
 mod edit;
 mod element;

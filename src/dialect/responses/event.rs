@@ -4,6 +4,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
+/// An item begins.
+pub(super) const ADDED: &str = "response.output_item.added";
+/// An item is complete.
+pub(super) const DONE: &str = "response.output_item.done";
+
 /// One event. Values stay raw: most events need only one of them.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {

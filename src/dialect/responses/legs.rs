@@ -1,8 +1,8 @@
 //! What the model is sent of answers that were not the last, now and in every later request. Both ways write the same
 //! bytes (invariant I6).
-use super::element;
 use super::view::Input;
-use crate::context::{Delta, Leg, LegReply, RequestView, Role};
+use super::{element, restore};
+use crate::context::{Delta, Leg, LegReply, LegResult, RequestView, Restored, Role};
 use crate::dialect::object::Object;
 use crate::dialect::openai::copy::{self, Left};
 use crate::dialect::openai::element::{Element, Text};
@@ -11,6 +11,7 @@ use crate::dialect::rewrite::{Rewrite, edited};
 use crate::dialect::split::Border;
 use crate::dialect::{LowerError, blocks};
 use crate::json::{Doc, ScanError, Splice, raw};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// The request of the next leg: see `Dialect::extend`. What goes on behind a stored response or in a conversation carries
@@ -69,6 +70,15 @@ fn items_of(doc: &Doc, leg: &Leg) -> Vec<String> {
     answer.chain(reply(leg)).collect()
 }
 
+/// Calls as items of this request.
+pub(super) fn natives(doc: &Doc, calls: &[&Restored]) -> Vec<String> {
+    let bare = |call: &&Restored| unstored(&call.native).unwrap_or_else(|| call.native.clone());
+    match is_stored(doc) {
+        true => calls.iter().map(|call| call.native.clone()).collect(),
+        false => calls.iter().map(bare).collect(),
+    }
+}
+
 /// An item of an answer that the provider does not keep: an id would name nothing, and reasoning that is not in the item
 /// itself is lost.
 fn unstored(item: &str) -> Option<String> {
@@ -87,26 +97,36 @@ fn reply(leg: &Leg) -> Vec<String> {
             r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{}}}]}}"#,
             raw::quote(text)
         )],
-        LegReply::Results(results) => results
-            .iter()
-            .map(|result| {
-                let [id, text] = [&result.id, &result.text].map(|text| raw::quote(text));
-                format!(r#"{{"type":"{}","call_id":{id},"output":{text}}}"#, result_type(leg, &result.id))
-            })
-            .collect(),
+        LegReply::Results(results) => {
+            results.iter().map(|told| result(type_of(leg, &told.id).as_deref(), told)).collect()
+        }
     }
 }
 
-/// A custom tool's result has a type of its own.
-fn result_type(leg: &Leg, call: &str) -> &'static str {
-    let is_custom = |item: &String| {
-        raw::get_str(item, "type").as_deref() == Some("custom_tool_call")
-            && raw::get_str(item, "call_id").as_deref() == Some(call)
-    };
-    if leg.answer.iter().any(is_custom) { "custom_tool_call_output" } else { "function_call_output" }
+/// The type of the leg's call with this id.
+fn type_of<'l>(leg: &'l Leg, call: &str) -> Option<Cow<'l, str>> {
+    let item = leg.answer.iter().find(|item| raw::get_str(item, "call_id").as_deref() == Some(call))?;
+    raw::get_str(item, "type")
 }
 
-/// The items of the legs, and what is left of the client's `copy` of all; `None` if the copy is not theirs.
+/// What the model is told of a call of this type. Each kind of tool has results of its own.
+pub(super) fn result(kind: Option<&str>, result: &LegResult) -> String {
+    let [id, text] = [&result.id, &result.text].map(|text| raw::quote(text));
+    match kind {
+        Some("custom_tool_call") => format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{text}}}"#),
+        Some("local_shell_call") => format!(r#"{{"type":"local_shell_call_output","id":{id},"output":{text}}}"#),
+        Some("shell_call") => format!(
+            r#"{{"type":"shell_call_output","call_id":{id},"output":[{{"stdout":"","stderr":{text},"outcome":{{"type":"exit","exit_code":1}}}}]}}"#
+        ),
+        Some("apply_patch_call") => {
+            format!(r#"{{"type":"apply_patch_call_output","call_id":{id},"status":"failed","output":{text}}}"#)
+        }
+        _ => format!(r#"{{"type":"function_call_output","call_id":{id},"output":{text}}}"#),
+    }
+}
+
+/// The items of the legs, and what is left of the client's `copy` of all, with these calls in it again; `None` if the copy
+/// is not theirs. Whether the calls found their place is said beside it.
 ///
 /// # Errors
 /// [`ScanError`] if an item can't be read.
@@ -114,7 +134,8 @@ pub(super) fn apart<'a>(
     doc: &Doc,
     copy: impl Iterator<Item = &'a str>,
     legs: &[Leg],
-) -> Result<Option<String>, ScanError> {
+    calls: &[&Restored],
+) -> Result<Option<(String, bool)>, ScanError> {
     let answers = || legs.iter().flat_map(|leg| &leg.answer);
     let elements: Vec<Element<'_>> = answers().map(|item| element::read(item)).collect::<Result<_, _>>()?;
     let mut border = Border::behind(elements.iter().flat_map(|element| &element.texts).map(Text::value));
@@ -122,21 +143,31 @@ pub(super) fn apart<'a>(
     for item in answers() {
         known.extend(marks(item)?);
     }
-    let mut apart: Vec<String> = legs.iter().flat_map(|leg| items_of(doc, leg)).collect();
+    let mut rest: Vec<String> = vec![];
     for item in copy {
         let element = element::read(item)?;
         if element.role.0 == Role::Assistant && element.body.is_some() {
             let mut splice = Splice::new();
             match copy::cut(&mut splice, item, &element, &mut border) {
-                Some(Left::Some) => apart.extend(edited(item, splice)),
+                Some(Left::Some) => rest.extend(edited(item, splice)),
                 Some(Left::Nothing) => {}
                 None => return Ok(None),
             }
         } else if marks(item)?.is_disjoint(&known) {
-            apart.push(item.to_owned());
+            rest.push(item.to_owned());
         }
     }
-    Ok(border.is_reached().then(|| apart.join(",")))
+    if !border.is_reached() {
+        return Ok(None);
+    }
+    let slots = restore::slots(&rest, calls);
+    let found = slots.is_some();
+    let rest = match slots {
+        Some(slots) => restore::restored(rest, &slots, &natives(doc, calls)),
+        None => rest,
+    };
+    let apart: Vec<String> = legs.iter().flat_map(|leg| items_of(doc, leg)).chain(rest).collect();
+    Ok(Some((apart.join(","), found)))
 }
 
 /// What tells an item without text from all others. Clients drop ids, or all but them.

@@ -1,12 +1,14 @@
 //! Lowers placements to edits: see `Dialect::lower`.
 use super::legs;
+use super::restore::{Slot, slots};
 use super::view::{self, Input, Instructions};
-use crate::context::{Item, Leg, Place, RequestView, Role};
+use crate::context::{Item, Leg, LegResult, Place, RequestView, Restored, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
-use crate::dialect::openai::omit;
-use crate::dialect::{LowerError, blocks};
+use crate::dialect::openai::restore::{self, Spot};
+use crate::dialect::openai::{omit, set};
+use crate::dialect::{LowerError, blocks, history};
 use crate::json::{Doc, Span, Splice, raw};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
     let input = Input::of(doc).ok_or(LowerError::NoSystem)?;
@@ -19,6 +21,9 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         messages: Vec::new(),
         gone: omit::omitted(view, places),
         splits: Vec::new(),
+        restored: restore::restored(places),
+        around: Vec::new(),
+        owed: Vec::new(),
         goes_on_behind: None,
     };
     for place in places {
@@ -26,13 +31,13 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemFront { after, texts } => edit.system_front(*after, texts)?,
             Place::SystemEnd { texts } => edit.system_end(texts)?,
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Restore { item, .. } => return Err(LowerError::NoPlace { item: *item }),
-            Place::Owed { .. } => return Err(LowerError::NoPlace { item: 0 }),
+            Place::Owed { results } => edit.owed = results.iter().map(|told| edit.result(told)).collect(),
             Place::Split { item, legs } => edit.split(*item, legs)?,
             Place::GoesOnBehind { id } => edit.goes_on_behind = Some(id),
-            Place::Omit { .. } => {}
+            Place::Restore { .. } | Place::Omit { .. } => {}
         }
     }
+    edit.restore();
     Ok(edit.write())
 }
 
@@ -80,8 +85,14 @@ struct Edit<'a> {
     messages: Vec<(usize, Vec<String>)>,
     /// Indexes of the elements that are left out.
     gone: HashSet<usize>,
-    /// What stands in the place of answers that are taken apart.
+    /// What stands in the place of answers that are taken apart, and of calls.
     splits: Vec<(Span, String)>,
+    /// Calls that stand in answers again, by their item; those of `splits` are taken out.
+    restored: BTreeMap<usize, Vec<&'a Restored>>,
+    /// Further items.
+    around: Vec<(Spot, String)>,
+    /// Results at the start of a delta.
+    owed: Vec<String>,
     /// The id of the response that the request goes on behind.
     goes_on_behind: Option<&'a str>,
 }
@@ -143,12 +154,60 @@ impl Edit<'_> {
         let item = item.ok_or(LowerError::NoPlace { item: index })?;
         let copy = self.input.items.get(item.elements.clone()).unwrap_or_default();
         let copy = copy.iter().map(|span| self.doc.text(*span));
-        if !self.is_gone(item)
-            && let Some(apart) = legs::apart(self.doc, copy, answers)?
-        {
-            self.splits.push((item.span, apart));
+        if self.is_gone(item) {
+            return Ok(());
+        }
+        let calls = self.restored.remove(&index).unwrap_or_default();
+        let results = self.results_of(index, &calls);
+        let calls = if results.is_some() { calls.as_slice() } else { &[] };
+        match legs::apart(self.doc, copy, answers, calls)? {
+            Some((apart, found)) => {
+                self.splits.push((item.span, apart));
+                self.around.extend(results.filter(|_| found).into_iter().flatten());
+            }
+            // It stays one answer, and gets its calls as such.
+            None => drop(self.restored.insert(index, calls.to_vec())),
         }
         Ok(())
+    }
+
+    fn results_of(&self, index: usize, calls: &[&Restored]) -> Option<Vec<(Spot, String)>> {
+        let results = restore::results(self.view, index, calls, |item| self.is_gone(item))?;
+        let item = |(spot, call, told): (Spot, &Restored, &LegResult)| {
+            (spot, legs::result(raw::get_str(&call.native, "type").as_deref(), told))
+        };
+        Some(results.into_iter().map(item).collect())
+    }
+
+    /// Puts calls into the answers that are not taken apart.
+    fn restore(&mut self) {
+        for (index, calls) in std::mem::take(&mut self.restored) {
+            let Some(item) = self.view.items.get(index).filter(|item| !self.is_gone(item)) else { continue };
+            let texts = history::texts(self.doc, &self.input.items, item);
+            let (Some(results), Some(slots)) = (self.results_of(index, &calls), slots(&texts, &calls)) else {
+                continue;
+            };
+            let spans = self.input.items.get(item.elements.clone()).unwrap_or_default();
+            for (slot, native) in slots.into_iter().zip(legs::natives(self.doc, &calls)) {
+                let span = |at: usize| spans.get(at).copied().unwrap_or(item.span);
+                match slot {
+                    Slot::Before(at) => self.around.push((Spot::Before(span(at).start), native)),
+                    Slot::Behind(at) => self.around.push((Spot::Behind(span(at).end), native)),
+                    Slot::Instead(at) => self.splits.push((span(at), native)),
+                }
+            }
+            self.around.extend(results);
+        }
+    }
+
+    /// A result whose call only the provider has: the tools of this request say of which kind it was.
+    fn result(&self, told: &LegResult) -> String {
+        let tools = set(self.doc, "tools").map(|tools| tools.elements.as_slice()).unwrap_or_default();
+        let is_custom = tools.iter().map(|tool| self.doc.text(*tool)).any(|tool| {
+            raw::get_str(tool, "type").as_deref() == Some("custom")
+                && raw::get_str(tool, "name").as_deref() == Some(told.name.as_str())
+        });
+        legs::result(is_custom.then_some("custom_tool_call"), told)
     }
 
     fn is_gone(&self, item: &Item) -> bool {
@@ -170,22 +229,41 @@ impl Edit<'_> {
             let content = self.insertions.list(texts.iter());
             splice.insert(position, format!(r#",{{"type":"message","role":"user","content":{content}}}"#));
         }
+        for (spot, item) in std::mem::take(&mut self.around) {
+            spot.put(&mut splice, &item);
+        }
         if self.input.is_string {
             self.write_prompt(&mut splice);
         } else {
+            self.write_owed(&mut splice);
             self.insertions.write(&mut splice);
             blocks::remove(&mut splice, &self.input.items, |index| self.gone.contains(&index));
         }
         splice
     }
 
+    /// Results ahead of all other items.
+    fn write_owed(&self, splice: &mut Splice) {
+        if self.owed.is_empty() {
+            return;
+        }
+        let owed = self.owed.join(",");
+        let alone = (0..self.input.items.len()).all(|index| self.gone.contains(&index));
+        match (self.doc.get("input"), self.input.items.first()) {
+            (_, Some(first)) => splice.insert(first.start, if alone { owed } else { owed + "," }),
+            (Some(input), None) => splice.replace(input.value, format!("[{owed}]")),
+            (None, None) => blocks::append_member(splice, self.doc, "input", &format!("[{owed}]")),
+        }
+    }
+
     /// A string input becomes a list with one message, whose content is a list in turn.
     fn write_prompt(self, splice: &mut Splice) {
         let Some(value) = self.input.value else { return };
+        let owed: String = self.owed.iter().map(|item| format!("{item},")).collect();
         if self.gone.contains(&0) {
-            splice.replace(value, "[]");
-        } else if self.insertions.touches(Target::Wrapped(value)) {
-            splice.insert(value.start, r#"[{"type":"message","role":"user","content":"#);
+            splice.replace(value, format!("[{}]", self.owed.join(",")));
+        } else if !owed.is_empty() || self.insertions.touches(Target::Wrapped(value)) {
+            splice.insert(value.start, format!(r#"[{owed}{{"type":"message","role":"user","content":"#));
             self.insertions.write(splice);
             splice.insert(value.end, "}]");
         } else {

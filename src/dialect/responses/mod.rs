@@ -1,15 +1,22 @@
 //! OpenAI Responses: `POST …/responses`.
+mod binder;
 mod bodies;
+mod bound;
 mod edit;
 mod element;
 mod event;
+mod input;
 mod items;
 mod joiner;
+mod known;
 mod legs;
 mod lower;
 mod neutral;
+mod notice;
+mod numbers;
 mod output;
 mod reader;
+mod restore;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -17,6 +24,7 @@ mod view;
 mod writer;
 
 use super::Binder;
+use super::body_binder::BodyBinder;
 use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
@@ -88,12 +96,15 @@ impl Dialect for Responses {
         }
     }
 
-    fn binder(&self, _form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
-        Box::new(super::binder::Unbound::new(binding))
+    fn binder(&self, form: AnswerForm, binding: Arc<Binding>) -> Box<dyn Binder> {
+        match form {
+            AnswerForm::Sse => Box::new(binder::StreamBinder::new(binding)),
+            AnswerForm::Json | AnswerForm::JsonArray => Box::new(BodyBinder::<bound::BoundResponse>::new(binding)),
+        }
     }
 
-    fn native_calls(&self, _answer: &[String]) -> Vec<String> {
-        Vec::new()
+    fn native_calls(&self, answer: &[String]) -> Vec<String> {
+        bound::native_calls(answer)
     }
 
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest {

@@ -5,14 +5,14 @@ use bytes::Bytes;
 
 /// Events with sequence numbers from zero.
 #[derive(Default)]
-struct Script {
+pub(super) struct Script {
     stream: String,
     number: u64,
-    items: Vec<Value>,
+    pub(super) items: Vec<Value>,
 }
 
 impl Script {
-    fn event(mut self, kind: &str, fields: Value) -> Self {
+    pub(super) fn event(mut self, kind: &str, fields: Value) -> Self {
         let mut data = json!({"type": kind});
         data.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         data["sequence_number"] = self.number.into();
@@ -21,7 +21,12 @@ impl Script {
         self
     }
 
-    fn start(id: &str) -> Self {
+    /// What there is so far.
+    pub(super) fn stream(self) -> String {
+        self.stream
+    }
+
+    pub(super) fn start(id: &str) -> Self {
         let response =
             json!({"id": id, "status": "in_progress", "output": [], "previous_response_id": format!("before_{id}")});
         Self::default()
@@ -29,7 +34,7 @@ impl Script {
             .event("response.in_progress", json!({"response": response}))
     }
 
-    fn message(self, id: &str, text: &str) -> Self {
+    pub(super) fn message(self, id: &str, text: &str) -> Self {
         let index = self.items.len();
         let place = |more: Value| {
             let mut fields = json!({"item_id": id, "output_index": index, "content_index": 0});
@@ -49,12 +54,12 @@ impl Script {
         script.done(index, item)
     }
 
-    fn done(mut self, index: usize, item: Value) -> Self {
+    pub(super) fn done(mut self, index: usize, item: Value) -> Self {
         self.items.push(item.clone());
         self.event("response.output_item.done", json!({"output_index": index, "item": item}))
     }
 
-    fn reasoning(self, id: &str) -> Self {
+    pub(super) fn reasoning(self, id: &str) -> Self {
         let index = self.items.len();
         let script = self.event(
             "response.output_item.added",
@@ -66,7 +71,7 @@ impl Script {
         )
     }
 
-    fn end(self, id: &str, input: u64, output: u64) -> String {
+    pub(super) fn end(self, id: &str, input: u64, output: u64) -> String {
         let usage = json!({"input_tokens": input, "output_tokens": output, "output_tokens_details": {"reasoning_tokens": output}, "total_tokens": input + output});
         let response = json!({"id": id, "status": "completed", "output": self.items, "usage": usage, "previous_response_id": format!("before_{id}")});
         self.event("response.completed", json!({"response": response})).stream
@@ -75,13 +80,13 @@ impl Script {
 
 /// What a client makes of a stream, by the rules of the Python SDK's helper; panics where it breaks one.
 #[derive(Debug, Default)]
-struct Response {
-    items: Vec<Value>,
-    text: String,
-    last: Option<Value>,
+pub(super) struct Response {
+    pub(super) items: Vec<Value>,
+    pub(super) text: String,
+    pub(super) last: Option<Value>,
 }
 
-fn read(stream: &str, gapless: bool) -> Response {
+pub(super) fn read(stream: &str, gapless: bool) -> Response {
     let mut response = Response::default();
     let mut id: Option<Value> = None;
     let mut parts: Vec<u64> = vec![];

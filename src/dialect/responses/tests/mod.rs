@@ -1,8 +1,10 @@
 mod answer;
+mod binder;
 mod edit;
 mod joiner;
 mod legs;
 mod lower;
+mod restore;
 mod servers;
 mod view;
 
