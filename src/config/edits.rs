@@ -3,7 +3,7 @@ use super::node::{Content, Node};
 use super::reader::{Reader, Value};
 use super::yaml;
 use crate::context::Edit;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 /// One edit that is understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Value for Written {
     }
 
     fn schema() -> Json {
-        json!({"type": "object", "required": ["op"], "properties": {"op": {"enum": crate::context::edit::OPERATIONS}}})
+        crate::context::edit::schema()
     }
 }
 

@@ -26,6 +26,11 @@ impl Budget {
         Self { left: chars }
     }
 
+    /// Room that is left.
+    pub const fn left(&self) -> usize {
+        self.left
+    }
+
     /// Takes room for `text`.
     pub fn admit(&mut self, text: &str) -> Admission {
         // A text has at least a quarter as many characters as bytes, so most need no count.

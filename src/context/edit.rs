@@ -1,5 +1,9 @@
 //! What hooks change of a request, in neutral words (CONTRACT section 4, Edits). Dialects lower these to splices of their
 //! native body; nothing else of it changes.
+mod schema;
+
+pub use schema::schema;
+
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::{Map, Value};
@@ -166,6 +170,34 @@ pub enum Edit {
         /// RFC 6902.
         patch: Vec<PatchStep>,
     },
+}
+
+impl Edit {
+    /// Its operation, one of [`OPERATIONS`].
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SystemPrepend { .. } => "system.prepend",
+            Self::SystemAppend { .. } => "system.append",
+            Self::SystemReplace { .. } => "system.replace",
+            Self::MessagesAppend { .. } => "messages.append",
+            Self::MessagesRedact { .. } => "messages.redact",
+            Self::MessagesRemove { .. } => "messages.remove",
+            Self::MessagesReplace { .. } => "messages.replace",
+            Self::ToolsRemove { .. } => "tools.remove",
+            Self::ToolsKeep { .. } => "tools.keep",
+            Self::ToolsDescribe { .. } => "tools.describe",
+            Self::ToolsReplace { .. } => "tools.replace",
+            Self::ToolsAdd { .. } => "tools.add",
+            Self::ToolChoiceSet { .. } => "tool_choice.set",
+            Self::ParamsSet(_) => "params.set",
+            Self::ParamsClamp(_) => "params.clamp",
+            Self::ParamsRemove { .. } => "params.remove",
+            Self::ModelSet { .. } => "model.set",
+            Self::HeadersSet { .. } => "headers.set",
+            Self::HeadersRemove { .. } => "headers.remove",
+            Self::Native { .. } => "native",
+        }
+    }
 }
 
 /// A text that is not blank: no provider takes an empty one.
@@ -470,6 +502,11 @@ pub enum NativeDialect {
     Gemini,
 }
 
+impl NativeDialect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::Chat, Self::Responses, Self::Gemini];
+}
+
 /// One operation of a JSON Patch (RFC 6902, section 4).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
@@ -550,7 +587,7 @@ mod tests {
             {"op": "native", "dialect": "gemini", "patch": [{"op": "add", "path": "/labels", "value": {}}]},
         ]);
         for edit in edits.as_array().unwrap() {
-            assert!(read(edit.clone()).is_ok(), "{edit}: {:?}", read(edit.clone()));
+            assert_eq!(read(edit.clone()).map(|edit| edit.name()).ok(), edit["op"].as_str(), "{edit}");
         }
         let named: Vec<&str> = edits.as_array().unwrap().iter().filter_map(|edit| edit["op"].as_str()).collect();
         assert_eq!(named, OPERATIONS);

@@ -178,6 +178,29 @@ pub struct ToolOutcome {
     pub result: Option<String>,
 }
 
+/// The effect of a refusal.
+pub(super) const BLOCK: &str = "block";
+
+impl Outcome {
+    /// The names of what it does, as in the answer.
+    #[must_use]
+    pub fn effects(&self) -> Vec<&'static str> {
+        let effects = [
+            (!self.context.is_empty(), "context"),
+            (self.clear_context, "clear_context"),
+            (self.block.is_some(), BLOCK),
+            (self.respond.is_some(), "respond"),
+            (self.continue_with.is_some(), "continue"),
+            (self.veto, "veto"),
+            (self.tool.deny.is_some(), "tool.deny"),
+            (self.tool.input.is_some(), "tool.input"),
+            (self.tool.result.is_some(), "tool.result"),
+            (!self.edits.is_empty(), "edits"),
+        ];
+        effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,6 +20,7 @@ pub mod schema;
 mod stopping;
 mod variables;
 pub mod when;
+pub mod witness;
 
 pub use crate::config::condition::ConditionError;
 pub use answer::Parsed;
@@ -30,3 +31,4 @@ pub use report::{HookReport, Status};
 pub use rules::Rules;
 pub use stopping::Verdict;
 pub use when::When;
+pub use witness::{Sight, Witness};

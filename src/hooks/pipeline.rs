@@ -3,7 +3,7 @@ use super::contract::Event;
 use super::report::{HookReport, Status};
 use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
 use super::variables::Variables;
-use super::{HookFailure, HooksError, Outcome, Parsed, When};
+use super::{HookFailure, HooksError, Outcome, Parsed, Sight, When, Witness};
 use crate::config::{self, EventKind, Mode};
 use crate::telemetry::names;
 use futures_util::FutureExt;
@@ -41,6 +41,7 @@ pub struct Pipeline {
     processes: Arc<Semaphore>,
     output_limit: usize,
     text_limit: usize,
+    witness: Option<Arc<Witness>>,
 }
 
 /// What surrounds an event.
@@ -63,6 +64,7 @@ impl Pipeline {
             processes: Arc::new(Semaphore::new(MAX_PROCESSES)),
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
+            witness: None,
         };
         none.under(hooks, limits)
     }
@@ -82,7 +84,20 @@ impl Pipeline {
             processes: Arc::clone(&self.processes),
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
+            witness: self.witness.clone(),
         })
+    }
+
+    /// Somebody watches what becomes of requests.
+    #[must_use]
+    pub fn watched(self, witness: Arc<Witness>) -> Self {
+        Self { witness: Some(witness), ..self }
+    }
+
+    /// Who watches.
+    #[must_use]
+    pub fn witness(&self) -> Option<&Witness> {
+        self.witness.as_deref()
     }
 
     /// Whether any hook listens to this event.
@@ -299,8 +314,18 @@ impl Firing<'_> {
         for warning in &report.warnings {
             tracing::warn!(hook = name, event, "hook {name:?}: {warning}");
         }
-        if let Some(would) = report.would.as_ref().filter(|would| **would != Outcome::default()) {
-            tracing::info!(hook = name, event, effects = %effects(would), "hook {name:?} is audited: nothing applied");
+        let would = report.would_effects();
+        if !would.is_empty() {
+            let effects = would.join(", ");
+            tracing::info!(hook = name, event, effects, "hook {name:?} is audited: nothing applied");
+        }
+        for effect in would {
+            let [hook_label, event_label] = labels.clone();
+            let labels = [hook_label, event_label, ("effect", metrics::SharedString::const_str(effect))];
+            metrics::counter!(names::HOOK_AUDITS, &labels[..]).increment(1);
+        }
+        if let Some(witness) = self.pipeline.witness() {
+            witness.see(Sight::Hook { event: self.kind, report: Box::new(report.clone()) });
         }
     }
 }
@@ -326,24 +351,6 @@ fn hook_report(hook: &Entry, result: Result<Option<Parsed>, HookFailure>, durati
         on_error: hook.config.on_error,
         mode: hook.config.mode,
     }
-}
-
-/// What an outcome does, without its words.
-fn effects(outcome: &Outcome) -> String {
-    let context = format!("context ({} texts)", outcome.context.len());
-    let effects = [
-        (!outcome.context.is_empty(), context.as_str()),
-        (outcome.clear_context, "clear_context"),
-        (outcome.block.is_some(), "block"),
-        (outcome.respond.is_some(), "respond"),
-        (outcome.continue_with.is_some(), "continue"),
-        (outcome.veto, "veto"),
-        (outcome.tool.deny.is_some(), "tool.deny"),
-        (outcome.tool.input.is_some(), "tool.input"),
-        (outcome.tool.result.is_some(), "tool.result"),
-        (!outcome.edits.is_empty(), "edits"),
-    ];
-    effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

@@ -1,4 +1,5 @@
 //! What became of one hook on one event.
+use super::contract::BLOCK;
 use super::{HookFailure, Outcome};
 use crate::config::{Mode, OnError};
 use std::sync::Arc;
@@ -54,7 +55,53 @@ impl HookReport {
     /// Whether its failure blocks the prompt: it failed, says `on_error: block` and is not merely audited.
     #[must_use]
     pub fn blocks(&self) -> bool {
-        matches!(self.status, Status::Failed(_)) && self.on_error == OnError::Block && self.mode == Mode::Enforce
+        self.must_hold() && self.mode == Mode::Enforce
+    }
+
+    /// What an audited hook would have done, by the names of [`Outcome::effects`]; one that failed may have blocked.
+    #[must_use]
+    pub fn would_effects(&self) -> Vec<&'static str> {
+        match &self.would {
+            Some(would) => would.effects(),
+            None if self.must_hold() && self.mode == Mode::Audit => vec![BLOCK],
+            None => Vec::new(),
+        }
+    }
+
+    /// It failed, and its failure is no leave to go on.
+    fn must_hold(&self) -> bool {
+        matches!(self.status, Status::Failed(_)) && self.on_error == OnError::Block
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_audited_hook_would_have_done_is_named() {
+        let report = |status, mode, would| HookReport {
+            hook: "a".into(),
+            slot: "a".into(),
+            status,
+            duration: Duration::ZERO,
+            outcome: Outcome::default(),
+            would,
+            warnings: Vec::new(),
+            on_error: OnError::Block,
+            mode,
+        };
+        let words = Outcome { context: vec!["x".into()], veto: true, ..Outcome::default() };
+        let failed = || Status::Failed(HookFailure::Exit(1));
+        for (report, expected) in [
+            (report(Status::Ran, Mode::Audit, Some(words)), vec!["context", "veto"]),
+            (report(Status::Ran, Mode::Audit, Some(Outcome::default())), vec![]),
+            (report(failed(), Mode::Audit, None), vec!["block"]),
+            (report(failed(), Mode::Enforce, None), vec![]),
+            (report(Status::SkippedByWhen, Mode::Audit, None), vec![]),
+        ] {
+            assert_eq!(report.would_effects(), expected, "{report:?}");
+        }
     }
 
     /// It failed after all: what it asked for can't be done.

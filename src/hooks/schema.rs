@@ -70,7 +70,7 @@ pub fn answer() -> Value {
             "edits": {
                 "description": "model.context, session.start and prompt.submit only: what the model sees otherwise; all of it or nothing.",
                 "type": "array",
-                "items": {"type": "object", "required": ["op"], "properties": {"op": {"enum": crate::context::edit::OPERATIONS}}},
+                "items": crate::context::edit::schema(),
             },
             "tool": {
                 "description": "tool.call and tool.result only: what becomes of the call or of its result.",

@@ -34,6 +34,9 @@ pub const CACHE_BREAKS: &str = "hookgate_cache_breaks_total";
 pub const REPLAY_LOST: &str = "hookgate_replay_lost_total";
 /// Counter: runs of hooks, by `hook`, `event` and `result` (ok, skipped, failed).
 pub const HOOK_RUNS: &str = "hookgate_hook_runs_total";
+/// Counter: runs of audited hooks that would have changed something, by `hook`, `event` and `effect` (context,
+/// clear_context, block, respond, continue, veto, tool.deny, tool.input, tool.result, edits); one that has several effects counts in each.
+pub const HOOK_AUDITS: &str = "hookgate_hook_audits_total";
 /// Histogram: seconds that a hook took, by `hook` and `event`; without those that their `when` skipped.
 pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
 /// Counter: worker processes that ended by themselves or had to be ended, by `hook`.
@@ -66,6 +69,7 @@ pub(super) fn describe() {
     describe_counter!(CACHE_BREAKS, "Requests in which a hook's text broke a prefix that the client kept, by hook");
     describe_counter!(REPLAY_LOST, "Requests whose history no longer holds a place where something was put");
     describe_counter!(HOOK_RUNS, "Runs of hooks, by hook, event and result");
+    describe_counter!(HOOK_AUDITS, "What audited hooks would have done, by hook, event and effect");
     describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
     describe_counter!(WORKER_ENDS, "Worker processes that ended by themselves or had to be ended, by hook");
     describe_counter!(STORE_ERRORS, "Failures of the store, by kind");

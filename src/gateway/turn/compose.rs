@@ -42,6 +42,7 @@ impl Turns {
             return Err(TurnError::ThreadUnsupported);
         }
         self.measure(&read, &identity, &scene);
+        self.show_scene(&identity, &slots, &scene);
         if fresh {
             self.record_later(&identity);
         }
@@ -70,6 +71,7 @@ impl Turns {
         // What holds for a turn alone is not for a request that is none.
         let edits: Vec<HookEdits> = edits.iter().filter_map(HookEdits::lasting).collect();
         let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
+        self.show_scene(&identity, &slots, &scene);
         let body = lower(&read, scene);
         self.policed(read, Some(identity.key), &edits, body).await
     }
@@ -84,6 +86,7 @@ impl Turns {
         let scenery = self.scenery(read, identity, slots);
         let entry = scenery.set_baseline(&mut identity.live.state.lock(), &mut budget, &mut cuts);
         log_cuts(&cuts, scenery.budget);
+        self.show_budget(budget.left(), &cuts);
         entry
     }
 

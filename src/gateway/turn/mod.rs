@@ -28,6 +28,7 @@ mod sweep;
 mod turn_tap;
 mod upward;
 mod watch;
+mod witnessed;
 
 pub use follow::{Follow, Outcome, Watched};
 use meters::Meters;
@@ -212,6 +213,7 @@ impl Turns {
                 }));
             }
         };
+        self.show_request(&read);
         if read.asked.endpoint.operation != Operation::Generate {
             let body = compose::lower(&read, Scene::empty());
             return self.policed(read, None, &[], body).await;

@@ -73,6 +73,7 @@ impl Turns {
             return Ok(Policed { body, ..Policed::default() });
         }
         let mut draft = Draft { body: self.placed(read, body.as_ref())?, ..Draft::default() };
+        self.show_draft(None, draft.body(read).0);
         for HookEdits { hook, must_hold, edits } in kept {
             match self.edited(read, identity, &draft, hook, edits) {
                 Ok(next) => draft = next,
@@ -84,6 +85,7 @@ impl Turns {
                     }
                 }
             }
+            self.show_draft(Some(hook), draft.body(read).0);
         }
         let occasion = match identity {
             Some(identity) => self.occasion(read, identity),
@@ -110,6 +112,7 @@ impl Turns {
                 return Err(error.into());
             }
             draft = next.unwrap_or(draft);
+            self.show_draft(Some(&report.hook), draft.body(read).0);
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }

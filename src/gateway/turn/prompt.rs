@@ -44,7 +44,7 @@ impl Turns {
         let reports = self.fire_submit(read, identity, &turn).await;
         let refused = refusal(&reports);
         let placing = match &refused {
-            Some(reply) => Placing::answered(anchor, reply),
+            Some(reply) => Placing::answered(anchor, reply, self.config.lifecycle.max_injected_context_chars),
             None => {
                 let mut by = std::mem::take(&mut identity.start_edits);
                 by.extend(edits_of(&reports));
@@ -55,6 +55,7 @@ impl Turns {
             }
         };
         log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
+        self.show_budget(placing.left, &placing.cuts);
         self.record(identity, placing.entries).await;
         refused
     }
@@ -138,7 +139,7 @@ impl Turns {
         let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|t| (r.hook.to_string(), t.clone())));
         texts.extend(scenery.ephemeral(&state, given, &mut budget, &mut cuts));
         entries.push(Entry { anchor, what: What::Prompt { texts } });
-        Placing { entries, cuts }
+        Placing { entries, cuts, left: budget.left() }
     }
 
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
@@ -162,11 +163,13 @@ struct Placing {
     entries: Vec<Entry>,
     /// Texts that did not fit.
     cuts: Vec<Cut>,
+    /// Room that is left.
+    left: usize,
 }
 
 impl Placing {
-    fn answered(anchor: Anchor, reply: &str) -> Self {
-        Self { entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new() }
+    fn answered(anchor: Anchor, reply: &str, left: usize) -> Self {
+        Self { entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new(), left }
     }
 }
 

@@ -96,7 +96,7 @@ impl Read {
     }
 
     /// What hooks are told that it is.
-    fn kind_name(&self) -> &'static str {
+    pub(super) fn kind_name(&self) -> &'static str {
         match (self.asked.endpoint.operation, self.kind) {
             (Operation::Count, _) => "count",
             (Operation::Batch, _) => "batch",

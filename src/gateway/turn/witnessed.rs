@@ -1,0 +1,65 @@
+//! What the phases tell a witness, if there is one: dry runs and policy tests have it.
+use super::Turns;
+use super::identify::Identity;
+use super::read::Read;
+use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
+use crate::hooks::witness::{Asked, Spending, StandingText, TextPlace};
+use crate::hooks::Sight;
+use crate::json::Doc;
+use crate::session::placing::{Cut, SlotText};
+
+impl Turns {
+    /// A body was read.
+    pub(super) fn show_request(&self, read: &Read) {
+        if let Some(witness) = self.pipeline.witness() {
+            let profile = read.profile.name.to_string();
+            witness.see(Sight::Request(Asked { kind: read.kind_name(), profile }));
+        }
+    }
+
+    /// Texts were given room.
+    pub(super) fn show_budget(&self, left: usize, cuts: &[Cut]) {
+        if let Some(witness) = self.pipeline.witness() {
+            let limit = self.config.lifecycle.max_injected_context_chars;
+            let cuts = cuts.iter().map(|cut| (cut.source.clone(), cut.partly)).collect();
+            witness.see(Sight::Budget(Spending { used: limit.saturating_sub(left), limit, cuts }));
+        }
+    }
+
+    /// The body, as the hooks so far have made it.
+    pub(super) fn show_draft(&self, behind: Option<&str>, doc: &Doc) {
+        if let Some(witness) = self.pipeline.witness() {
+            let hook = behind.map(str::to_owned);
+            witness.see(Sight::Draft { hook, body: doc.bytes().clone() });
+        }
+    }
+
+    /// What stands in a request.
+    pub(super) fn show_scene(&self, identity: &Identity, slots: &[SlotText<'_>], scene: &Scene) {
+        let Some(witness) = self.pipeline.witness() else { return };
+        let edge = match scene.edge {
+            SystemEdge::Front { .. } => TextPlace::SystemFront,
+            SystemEdge::End => TextPlace::SystemEnd,
+        };
+        let system = scene.system.iter().map(|text| (edge, text));
+        let notes =
+            scene.notes.iter().flat_map(|note| note.texts.iter().map(|text| (TextPlace::Item(note.item), text)));
+        let state = identity.live.state.lock();
+        let recorded = state.ledger.entries().iter().flat_map(|(_, entry)| entry.what.texts());
+        let known: Vec<&Placed> = state.record.baseline.iter().chain(recorded).collect();
+        let standing = system.chain(notes).map(|(place, text)| {
+            let (source, kind) = origin(&known, slots, text);
+            StandingText { source, kind, place, text: text.clone() }
+        });
+        witness.see(Sight::Texts(standing.collect()));
+    }
+}
+
+/// Whose text it is. Layout system makes texts of slots anew for every request and records none.
+fn origin(known: &[&Placed], slots: &[SlotText<'_>], text: &str) -> (String, TextKind) {
+    if let Some(placed) = known.iter().rev().find(|placed| placed.text == *text) {
+        return (placed.source.clone(), placed.kind);
+    }
+    let slot = slots.iter().find(|slot| text.contains(slot.text.trim()));
+    (slot.map(|slot| slot.slot.to_owned()).unwrap_or_default(), TextKind::Persistent)
+}
