@@ -1,10 +1,14 @@
 //! The only place that sees every room: puts them together, starts and drains.
+mod backstage;
+
+pub use backstage::{Backstage, backstage};
+
 use crate::admin::Admin;
 use crate::config::{self, Config, Loaded};
 use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
 use crate::gateway::turn::Turns;
 use crate::gateway::{Gateway, SetupError};
-use crate::hooks::{ConditionError, HooksError, Pipeline};
+use crate::hooks::{ConditionError, HooksError, Pipeline, Witness};
 use crate::live::token::Token;
 use crate::live::{Live, follow_files};
 use crate::session::records::FLUSH_EVERY;
@@ -146,7 +150,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let exporter = metrics::install();
     let Loaded { config, source, files, .. } = loaded.into();
     let config = Arc::new(config);
-    let turns = turns(&config).await?;
+    let turns = turns(&config, None).await?;
     turns.recover().await;
     let gateway = Gateway::new(&config, turns)?;
     let places = Arc::new(Places::of(&config.limits));
@@ -166,10 +170,13 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     Ok(Running { gateway, admin, ready, live })
 }
 
-async fn turns(config: &Arc<Config>) -> Result<Arc<Turns>, AppError> {
+async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Arc<Turns>, AppError> {
     let store = open_store(&config.store).await?;
     let sessions = Sessions::new(config, store).await?;
-    let pipeline = Pipeline::new(&config.hooks, &config.limits)?;
+    let mut pipeline = Pipeline::new(&config.hooks, &config.limits)?;
+    if let Some(witness) = witness {
+        pipeline = pipeline.watched(witness);
+    }
     Ok(Turns::new(config.clone(), pipeline, sessions)?)
 }
 

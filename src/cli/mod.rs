@@ -4,6 +4,8 @@
 mod admin_client;
 mod check;
 mod demo;
+mod explain;
+mod rehearsal;
 mod serve;
 mod sessions;
 
@@ -34,6 +36,8 @@ enum Command {
     Serve(serve::Serve),
     /// Validate a configuration and print every problem, or print a JSON schema
     Check(check::Check),
+    /// Dry run: what the hooks make of a request
+    Explain(Box<explain::Explain>),
     /// Show a conversation through hooks, without a key and without a network
     Demo(demo::Demo),
     /// See and change the sessions of a running gateway
@@ -78,6 +82,9 @@ enum CliError {
     /// The admin API of a running gateway.
     #[error(transparent)]
     Admin(#[from] admin_client::AdminError),
+    /// A dry run.
+    #[error(transparent)]
+    Explain(#[from] explain::ExplainError),
     /// The demo.
     #[error(transparent)]
     Demo(#[from] demo::DemoError),
@@ -94,6 +101,7 @@ pub fn run() -> ExitCode {
     let done = match cli.command {
         Command::Serve(command) => command.run(format, &cli.log_level),
         Command::Check(command) => command.run(),
+        Command::Explain(command) => command.run(format),
         Command::Demo(command) => command.run(format),
         Command::Sessions(command) => command.run(),
     };

@@ -39,13 +39,15 @@ fn shipped() -> String {
     std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/config/hookgate.yaml")).unwrap()
 }
 
-/// All names of keys in a schema.
+/// All names of keys in a schema; the arguments of edits are none of the configuration's.
 fn key_names(schema: &Value, names: &mut BTreeSet<String>) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         names.extend(properties.keys().cloned());
     }
     match schema {
-        Value::Object(members) => members.values().for_each(|value| key_names(value, names)),
+        Value::Object(members) => {
+            members.iter().filter(|(name, _)| *name != "edits").for_each(|(_, value)| key_names(value, names));
+        }
         Value::Array(list) => list.iter().for_each(|value| key_names(value, names)),
         _ => {}
     }

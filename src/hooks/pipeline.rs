@@ -314,7 +314,7 @@ impl Firing<'_> {
         for warning in &report.warnings {
             tracing::warn!(hook = name, event, "hook {name:?}: {warning}");
         }
-        let would = report.would_effects();
+        let would = report.would_effects(self.kind);
         if !would.is_empty() {
             let effects = would.join(", ");
             tracing::info!(hook = name, event, effects, "hook {name:?} is audited: nothing applied");

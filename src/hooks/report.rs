@@ -1,7 +1,7 @@
 //! What became of one hook on one event.
 use super::contract::BLOCK;
 use super::{HookFailure, Outcome};
-use crate::config::{Mode, OnError};
+use crate::config::{EventKind, Mode, OnError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,14 +58,21 @@ impl HookReport {
         self.must_hold() && self.mode == Mode::Enforce
     }
 
-    /// What an audited hook would have done, by the names of [`Outcome::effects`]; one that failed may have blocked.
+    /// What an audited hook would have done on `event`, by the names of [`Outcome::effects`]: a failure may have blocked.
     #[must_use]
-    pub fn would_effects(&self) -> Vec<&'static str> {
+    pub fn would_effects(&self, event: EventKind) -> Vec<&'static str> {
+        let can_block = matches!(event, EventKind::SessionStart | EventKind::PromptSubmit | EventKind::ModelContext);
         match &self.would {
             Some(would) => would.effects(),
-            None if self.must_hold() && self.mode == Mode::Audit => vec![BLOCK],
+            None if can_block && self.must_hold() && self.mode == Mode::Audit => vec![BLOCK],
             None => Vec::new(),
         }
+    }
+
+    /// It failed after all: what it asked for can't be done.
+    pub(super) fn fail(&mut self, failure: HookFailure) {
+        self.status = Status::Failed(failure);
+        self.outcome = Outcome::default();
     }
 
     /// It failed, and its failure is no leave to go on.
@@ -93,20 +100,16 @@ mod tests {
         };
         let words = Outcome { context: vec!["x".into()], veto: true, ..Outcome::default() };
         let failed = || Status::Failed(HookFailure::Exit(1));
-        for (report, expected) in [
-            (report(Status::Ran, Mode::Audit, Some(words)), vec!["context", "veto"]),
-            (report(Status::Ran, Mode::Audit, Some(Outcome::default())), vec![]),
-            (report(failed(), Mode::Audit, None), vec!["block"]),
-            (report(failed(), Mode::Enforce, None), vec![]),
-            (report(Status::SkippedByWhen, Mode::Audit, None), vec![]),
+        let prompt = EventKind::PromptSubmit;
+        for (event, report, expected) in [
+            (prompt, report(Status::Ran, Mode::Audit, Some(words)), vec!["context", "veto"]),
+            (prompt, report(Status::Ran, Mode::Audit, Some(Outcome::default())), vec![]),
+            (prompt, report(failed(), Mode::Audit, None), vec!["block"]),
+            (prompt, report(failed(), Mode::Enforce, None), vec![]),
+            (EventKind::SessionStop, report(failed(), Mode::Audit, None), vec![]),
+            (prompt, report(Status::SkippedByWhen, Mode::Audit, None), vec![]),
         ] {
-            assert_eq!(report.would_effects(), expected, "{report:?}");
+            assert_eq!(report.would_effects(event), expected, "{report:?}");
         }
-    }
-
-    /// It failed after all: what it asked for can't be done.
-    pub(super) fn fail(&mut self, failure: HookFailure) {
-        self.status = Status::Failed(failure);
-        self.outcome = Outcome::default();
     }
 }

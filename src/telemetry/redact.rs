@@ -1,5 +1,5 @@
 //! What must never be logged, and how it is shown instead.
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderName, Uri};
 use std::fmt;
 
 /// Stands where a secret was.
@@ -20,6 +20,11 @@ const SECRET_HEADERS: [&str; 8] = [
 /// Query parameters that carry credentials (Gemini's `key`, OAuth's `access_token`).
 const SECRET_PARAMETERS: [&str; 2] = ["key", "access_token"];
 
+/// Whether a header carries a credential.
+pub fn is_secret(name: &HeaderName) -> bool {
+    SECRET_HEADERS.contains(&name.as_str())
+}
+
 /// Headers that print without their secrets.
 pub struct Headers<'a>(pub &'a HeaderMap);
 
@@ -27,7 +32,7 @@ impl fmt::Display for Headers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
-            let secret = value.is_sensitive() || SECRET_HEADERS.contains(&name.as_str());
+            let secret = value.is_sensitive() || is_secret(name);
             let shown = if secret { MASK.into() } else { String::from_utf8_lossy(value.as_bytes()) };
             write!(f, "{separator}{name}: {shown}")?;
         }

@@ -263,7 +263,7 @@ async fn what_fails_or_is_audited_does_not_keep_a_turn_from_its_end() {
         (Verdict::of(&reports), would)
     };
     let would = Outcome { veto: true, ..Outcome::default() };
-    assert_eq!(effects(&would), "veto");
+    assert_eq!(would.effects(), ["veto"]);
     assert_eq!(verdict(&hooks).await, (Verdict::Continue("run the tests".into()), Some(would.clone())));
     assert_eq!(verdict(&hooks[..4]).await, (Verdict::Stop, Some(would)));
 }
