@@ -27,6 +27,8 @@ enum Schema {
     Answer,
     /// The configuration file
     Config,
+    /// A file of policy tests
+    Case,
 }
 
 impl Check {
@@ -54,6 +56,7 @@ impl Schema {
             Self::Event => hooks::schema::event(),
             Self::Answer => hooks::schema::answer(),
             Self::Config => config::schema(),
+            Self::Case => config::case::schema(),
         }
     }
 }

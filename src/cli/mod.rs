@@ -8,6 +8,7 @@ mod explain;
 mod rehearsal;
 mod serve;
 mod sessions;
+mod test;
 
 use crate::app::AppError;
 use crate::config::Problems;
@@ -38,6 +39,8 @@ enum Command {
     Check(check::Check),
     /// Dry run: what the hooks make of a request
     Explain(Box<explain::Explain>),
+    /// Policy tests: requests, and what must become of them
+    Test(test::Test),
     /// Show a conversation through hooks, without a key and without a network
     Demo(demo::Demo),
     /// See and change the sessions of a running gateway
@@ -102,6 +105,7 @@ pub fn run() -> ExitCode {
         Command::Serve(command) => command.run(format, &cli.log_level),
         Command::Check(command) => command.run(),
         Command::Explain(command) => command.run(format),
+        Command::Test(command) => command.run(format),
         Command::Demo(command) => command.run(format),
         Command::Sessions(command) => command.run(),
     };

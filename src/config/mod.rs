@@ -6,6 +6,8 @@
 //! schema and documentation come from there), `resolve` makes paths absolute and applies the rules that concern more
 //! than one key.
 
+mod any;
+pub mod case;
 mod collection;
 pub mod condition;
 mod edits;

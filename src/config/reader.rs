@@ -13,6 +13,8 @@ pub type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// What reads values and keeps what is wrong with them.
 pub(super) struct Reader<'a> {
     env: Env<'a>,
+    /// Whether `${VAR}` is a variable.
+    has_variables: bool,
     path: String,
     /// What was wrong so far.
     pub(super) problems: Vec<Problem>,
@@ -46,7 +48,12 @@ pub(super) struct At<T> {
 impl<'a> Reader<'a> {
     /// Nothing read yet but these files.
     pub(super) fn new(env: Env<'a>, files: Files) -> Self {
-        Self { env, path: String::new(), problems: Vec::new(), files }
+        Self { env, has_variables: true, path: String::new(), problems: Vec::new(), files }
+    }
+
+    /// Nothing read yet of a text in which `${VAR}` is no variable but what it looks like.
+    pub(super) fn verbatim() -> Self {
+        Self { has_variables: false, ..Self::new(&|_| None, Files::default()) }
     }
 
     /// The text of a file that the configuration names. It is part of the configuration: a change of it is a reload.
@@ -110,6 +117,9 @@ impl<'a> Reader<'a> {
             self.refuse(node.place, format!("{} where a single value belongs, write {write}", node.content.kind()));
             return None;
         };
+        if !self.has_variables {
+            return Some(text.clone());
+        }
         variables::expand(&variables::unshield(text), self.env).map_err(|what| self.refuse(node.place, what)).ok()
     }
 

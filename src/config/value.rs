@@ -250,6 +250,8 @@ macro_rules! choice {
     )* };
 }
 
+pub(super) use choice;
+
 /// What may be added to a hook's event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Include {

@@ -10,17 +10,20 @@ pub(super) mod runs;
 pub(super) mod script;
 mod shape;
 
-pub(super) use shape::{Assumed, assume};
+pub(super) use shape::assume;
 
 use crate::app::{self, AppError, Backstage};
 use crate::config::{Config, Store};
 use crate::gateway::errors::ERROR_HEADER;
+use crate::gateway::inspect::SESSION_HEADER;
 use crate::hooks::{Sight, Witness};
+use crate::session::SessionError;
 use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request};
 use script::{Respond, Script};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -39,6 +42,9 @@ pub(crate) enum RehearsalError {
     /// The scripted server's address is no URL: a defect.
     #[error("the scripted upstream has no URL: {0}")]
     Url(#[from] http::uri::InvalidUri),
+    /// What was stored can't be read.
+    #[error(transparent)]
+    Sessions(#[from] SessionError),
     /// The path is none.
     #[error("not a request: {0}")]
     Request(#[from] http::Error),
@@ -67,8 +73,8 @@ pub(super) struct Asked {
 pub(super) struct Exchange {
     /// What the client sent.
     pub(super) asked: Asked,
-    /// The status that the client got.
-    pub(super) status: StatusCode,
+    /// The session that the gateway named.
+    pub(super) session: Option<String>,
     /// The code of an error of the gateway's own.
     pub(super) error: Option<String>,
     /// The body that the client got; of a stream that broke off, what came.
@@ -130,13 +136,24 @@ impl Rehearsal {
         }
         drop(body);
         self.stage.settled().await;
-        let error = head.headers.get(ERROR_HEADER).and_then(|code| code.to_str().ok()).map(str::to_owned);
+        let named = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (session, error) = (named(SESSION_HEADER), named(ERROR_HEADER));
         let (received, sights) = (self.script.take(), self.witness.take());
-        Ok(Exchange { asked, status: head.status, error, answer: answer.into(), received, sights })
+        Ok(Exchange { asked, session, error, answer: answer.into(), received, sights })
     }
 
-    /// The gateway, for what it knows of sessions.
-    pub(super) fn stage(&self) -> &Backstage {
-        &self.stage
+    /// What the slots of a session hold, of all its agents.
+    ///
+    /// # Errors
+    /// When the store can't tell.
+    pub(super) async fn slots(&self, session: &str) -> Result<BTreeMap<String, String>, RehearsalError> {
+        let records = &self.stage.sessions().records;
+        let mut slots = BTreeMap::new();
+        for key in records.find(session).await? {
+            let record = records.get(&key).await?;
+            let held = record.iter().flat_map(|record| &record.slots);
+            slots.extend(held.map(|(name, slot)| (name.clone(), slot.text.clone())));
+        }
+        Ok(slots)
     }
 }
