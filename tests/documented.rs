@@ -134,7 +134,7 @@ impl Drop for Service {
 #[test]
 fn the_retrieval_example_finds_the_paragraph() {
     let mut command = Command::new("python3");
-    command.arg(example("retrieval/retrieve.py")).arg(example("retrieval/handbook.md")).arg("0");
+    command.arg(example("retrieval-over-http/retrieve.py")).arg(example("retrieval-over-http/handbook.md")).arg("0");
     let mut service = Service(command.stdout(Stdio::piped()).spawn().unwrap());
     let mut line = String::new();
     BufReader::new(service.0.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -33,7 +33,16 @@ fn every_problem_has_its_place() {
     response: { sse: x, body: {} }
     expect: { body: [{ at: /a }], hooks: { h: run }, requests: many }
 ";
-    insta::assert_snapshot!(problems(text), @"");
+    insta::assert_snapshot!(problems(text), @r"
+    :3:5: cases[0].reqest: unknown key, did you mean `request`?
+    :4:15: cases[0].expect.tool: unknown key, did you mean `tools`?
+    :5:5: cases[1]: both request and turns, write one of them
+    :9:14: cases[2].request: gone.json: No such file or directory (os error 2)
+    :10:15: cases[2].response: write exactly one of text, body, sse and file
+    :11:22: cases[2].expect.body[0]: write exactly one of equals, contains and absent
+    :11:47: cases[2].expect.hooks.h: unknown value, did you mean `ran`?
+    :11:64: cases[2].expect.requests: not valid here, write a whole number
+    ");
 }
 
 #[test]
