@@ -172,7 +172,36 @@ cases:
     let folder = folder(&[("c.yaml", HOOKS), ("cases.yaml", cases)]);
     let output = hookgate(folder.path(), &["test", "cases.yaml"]);
     assert_eq!(output.status.code(), Some(1));
-    insta::assert_snapshot!(stdout(&output), @"");
+    insta::assert_snapshot!(stdout(&output), @r#"
+    CASE   RESULT  PLACE
+    fine   ok      cases.yaml:3
+    wrong  FAILED  cases.yaml:6
+      blocked
+        expected: no
+        came:     it went up
+      body /model
+        expected: "fast"
+        came:     "claude-haiku-4-5"
+      body /nowhere
+        expected: x
+        came:     nothing
+      lacks
+        expected: no "changed"
+        came:     it is at /messages/0/content/1/text
+      tools
+        expected: ["Bash"]
+        came:     []
+      hook gpt
+        expected: ran
+        came:     skipped on model.context
+      hook rules
+        expected: not_asked
+        came:     ran on session.start
+      budget
+        expected: at most 3
+        came:     40
+    2 cases, 1 failed
+    "#);
     let seen = result(&hookgate(folder.path(), &["test", "--json", "cases.yaml"]));
     assert_eq!((&seen["failed"], &seen["cases"][0]["ok"]), (&json!(1), &json!(true)));
     assert_eq!(seen["cases"][1]["failures"].as_array().unwrap().len(), 8);
@@ -233,7 +262,7 @@ fn a_broken_file_of_cases_names_every_place() {
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("cases.yaml:1:14: [0].reqest: unknown key, did you mean `request`?"), "{told}");
-    assert!(told.contains("cases.yaml:2:41: [1].expect.tols: unknown key, did you mean `tools`?"), "{told}");
+    assert!(told.contains("cases.yaml:2:37: [1].expect.tols: unknown key, did you mean `tools`?"), "{told}");
     assert_eq!(hookgate(folder.path(), &["test"]).status.code(), Some(2));
 }
 

@@ -7,7 +7,7 @@ use crate::config::case::{BodyPlace, Expect, Holds, HookFate};
 use crate::hooks::Sight;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 /// Longest part of a text that a failure shows, in characters: enough to see what it is.
 const SHOWN: usize = 400;
@@ -102,14 +102,14 @@ impl Judge<'_> {
             self.place(place);
         }
         for text in &expect.contains {
-            if !self.bodies.iter().any(|body| holds(body, text)) {
-                let came = self.bodies.iter().map(|body| shown(&body.to_string())).collect::<Vec<_>>().join(" and ");
+            if !self.bodies.iter().any(|body| find(body, text).is_some()) {
+                let came = self.bodies.iter().map(|body| cut(&body.to_string())).collect::<Vec<_>>().join(" and ");
                 self.fail("contains", text, if came.is_empty() { "nothing went up".to_owned() } else { came });
             }
         }
         for text in &expect.lacks {
-            if self.bodies.iter().any(|body| holds(body, text)) {
-                self.fail("lacks", format!("no {text:?}"), "it is there");
+            if let Some(at) = self.bodies.iter().find_map(|body| find(body, text)) {
+                self.fail("lacks", format!("no {text:?}"), format!("it is at {at}"));
             }
         }
         if let Some(expected) = expect.unchanged {
@@ -124,10 +124,10 @@ impl Judge<'_> {
             return self.fail(what, format!("request {}", request + 1), format!("{} went up", self.bodies.len()));
         };
         let came = body.pointer(at);
-        let show = came.map_or_else(|| "nothing".to_owned(), |value| shown(&value.to_string()));
+        let show = came.map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string()));
         match holds {
             Holds::Equals(value) if came != Some(value) => self.fail(what, value.to_string(), show),
-            Holds::Contains(text) if !came.is_some_and(|value| self::holds(value, text)) => self.fail(what, text, show),
+            Holds::Contains(text) if came.and_then(|value| find(value, text)).is_none() => self.fail(what, text, show),
             Holds::Nothing if came.is_some() => self.fail(what, "nothing", show),
             _ => {}
         }
@@ -227,20 +227,28 @@ fn why(run: &HookRun) -> String {
     run.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default()
 }
 
-/// Whether a text of this value holds `text`.
-fn holds(value: &Value, text: &str) -> bool {
+/// Where in this value a text or a key holds `text`, as a JSON pointer.
+fn find(value: &Value, text: &str) -> Option<String> {
+    let within = |at: &dyn Display, value: &Value| find(value, text).map(|rest| format!("/{at}{rest}"));
     match value {
-        Value::String(own) => own.contains(text),
-        Value::Array(list) => list.iter().any(|value| holds(value, text)),
-        Value::Object(members) => members.iter().any(|(key, value)| key.contains(text) || holds(value, text)),
-        other => other.to_string().contains(text),
+        Value::String(own) => own.contains(text).then(String::new),
+        Value::Array(list) => list.iter().enumerate().find_map(|(index, value)| within(&index, value)),
+        Value::Object(members) => members
+            .iter()
+            .find_map(|(key, value)| if key.contains(text) { Some(format!("/{key}")) } else { within(key, value) }),
+        other => other.to_string().contains(text).then(String::new),
     }
 }
 
+/// A text in quotes, no longer than somebody wants to read.
 fn shown(text: &str) -> String {
+    format!("{:?}", cut(text))
+}
+
+fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{:?}...", &text[..end]),
-        None => format!("{text:?}"),
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -252,10 +260,14 @@ mod tests {
     #[test]
     fn a_text_is_found_as_it_reads_and_not_as_it_is_escaped() {
         let body = json!({"messages": [{"content": "say \"hi\"\nnow", "n": 12}]});
-        for (text, expected) in
-            [("say \"hi\"\nnow", true), ("\\n", false), ("content", true), ("12", true), ("x", false)]
-        {
-            assert_eq!(holds(&body, text), expected, "{text:?}");
+        for (text, expected) in [
+            ("say \"hi\"\nnow", Some("/messages/0/content")),
+            ("\\n", None),
+            ("content", Some("/messages/0/content")),
+            ("12", Some("/messages/0/n")),
+            ("x", None),
+        ] {
+            assert_eq!(find(&body, text).as_deref(), expected, "{text:?}");
         }
     }
 }
