@@ -14,7 +14,7 @@
 //! | [`upstream`] | the way up |
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
 //! | [`context`] | the neutral view of a request and an answer, budget, placement: pure |
-//! | [`config`] | as written, checked, resolved |
+//! | [`config`] | as written, checked, resolved; policy tests as written |
 //! | [`telemetry`] | logs, metrics, redaction |
 //! | [`json`], [`sse`] | scan and splice, framing on bytes: pure |
 //!

@@ -92,6 +92,9 @@ fn schemas_are_json() {
         let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(schema["type"], "object");
     }
+    let output = hookgate(folder.path(), &["check", "--schema", "case"]);
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["type"], serde_json::json!(["object", "array"]));
 }
 
 #[test]

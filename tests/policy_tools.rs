@@ -1,5 +1,5 @@
 //! Tools of policy teams as they meet them: dry runs and policy tests through the built binary.
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

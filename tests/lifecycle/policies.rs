@@ -88,6 +88,24 @@ async fn a_hook_that_could_not_be_obeyed_is_counted_as_failed_and_nowhere_as_ok(
 }
 
 #[tokio::test]
+async fn what_an_audited_hook_would_have_done_is_counted_and_nothing_is_changed() {
+    let yaml = "hooks:
+  - { name: tried-rule, on: model.context, mode: audit, run: { edits: [{ op: tools.remove, names: ['*'] }] } }
+  - { name: tried-check, on: prompt.submit, mode: audit, on_error: block, run: { command: ['false'] } }
+";
+    let stage = Stage::play(rules(yaml.to_owned())).await;
+    stage.agent(Speech::Chat, true).prompt("hello").await;
+    assert_eq!(tools(Speech::Chat, &stage.last_body()), 1);
+    let metrics = hookgate::telemetry::metrics::install().render();
+    for (hook, effect) in [("tried-rule", "edits"), ("tried-check", "block")] {
+        let mine = |line: &&str| line.starts_with("hookgate_hook_audits_total{") && line.contains(hook);
+        let audits: Vec<&str> = metrics.lines().filter(mine).collect();
+        let [audit] = audits[..] else { panic!("{audits:?}") };
+        assert!(audit.contains(&format!(r#"effect="{effect}""#)) && audit.ends_with(" 1"), "{audit}");
+    }
+}
+
+#[tokio::test]
 async fn a_rule_that_must_hold_refuses_the_request_when_it_can_not() {
     let yaml = "hooks:
   - { name: strict, on: model.context, on_error: block, run: { edits: [{ op: tools.describe, name: none, text: x }] } }

@@ -13,7 +13,7 @@ mod shape;
 pub(super) use shape::assume;
 
 use crate::app::{self, AppError, Backstage};
-use crate::config::{Config, Store};
+use crate::config::{Config, Secret, Store};
 use crate::gateway::errors::ERROR_HEADER;
 use crate::gateway::inspect::SESSION_HEADER;
 use crate::hooks::{Sight, Witness};
@@ -22,6 +22,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request};
+use http_body_util::BodyExt as _;
 use script::{Respond, Script};
 use std::collections::BTreeMap;
 use std::io;
@@ -109,7 +110,7 @@ impl Rehearsal {
             // A path of the base URL goes on standing before every request's.
             let path = upstream.base_url.path().trim_end_matches('/');
             upstream.base_url = format!("http://{}{path}", script.addr()).parse()?;
-            upstream.headers.push((UPSTREAM, crate::config::Secret(upstream.name.clone())));
+            upstream.headers.push((UPSTREAM, Secret(upstream.name.clone())));
         }
         config.store = Store::Memory;
         let witness = Arc::new(Witness::default());
@@ -131,7 +132,7 @@ impl Rehearsal {
         let (head, mut body) = self.stage.ask(request).await.into_parts();
         let mut answer = Vec::new();
         // A stream that ends as an error is an answer, too.
-        while let Some(Ok(frame)) = http_body_util::BodyExt::frame(&mut body).await {
+        while let Some(Ok(frame)) = body.frame().await {
             answer.extend(frame.into_data().unwrap_or_default());
         }
         drop(body);
