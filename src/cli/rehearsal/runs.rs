@@ -67,8 +67,9 @@ pub(in crate::cli) fn runs(config: &Config, sights: &[Sight]) -> Vec<HookRun> {
             Sight::Hook { event, report } => runs.push(run(*event, report)),
             Sight::Draft { hook, body: next } => {
                 let changed = body.replace(next).is_some_and(|before| before != next);
-                let last = runs.last_mut().filter(|run| hook.as_ref() == Some(&run.hook));
-                if let Some(run) = last.filter(|run| run.result == RunResult::Ran && !run.edits.is_empty()) {
+                let is_its = |run: &&mut HookRun| hook.as_ref() == Some(&run.hook) && run.result == RunResult::Ran;
+                // Edits of a prompt are made later than the hook runs.
+                if let Some(run) = runs.iter_mut().rev().filter(|run| !run.edits.is_empty()).find(is_its) {
                     run.changed_body = Some(changed);
                 }
             }

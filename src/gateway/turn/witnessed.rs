@@ -3,8 +3,8 @@ use super::Turns;
 use super::identify::Identity;
 use super::read::Read;
 use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
-use crate::hooks::witness::{Asked, Spending, StandingText, TextPlace};
 use crate::hooks::Sight;
+use crate::hooks::witness::{Asked, Spending, StandingText, TextPlace};
 use crate::json::Doc;
 use crate::session::placing::{Cut, SlotText};
 
