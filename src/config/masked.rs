@@ -22,6 +22,7 @@ pub fn masked(config: &Config) -> Value {
         injection,
         limits,
         continuation,
+        policies,
         hooks,
         profiles,
     } = config;
@@ -65,6 +66,7 @@ pub fn masked(config: &Config) -> Value {
             "concurrent_requests": limits.concurrent_requests,
         },
         "continuation": {"max_per_turn": continuation.max_per_turn},
+        "policies": {"on_opaque": policies.on_opaque.word()},
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })

@@ -32,6 +32,8 @@ pub struct Config {
     pub limits: Limits,
     /// Turns that hooks extend.
     pub continuation: Continuation,
+    /// Rules about tools.
+    pub policies: Policies,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -186,6 +188,22 @@ pub struct Lifecycle {
 pub struct Continuation {
     /// How often the hooks of `session.stopping` may extend one turn; 0: never.
     pub max_per_turn: u32,
+}
+
+/// `policies`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policies {
+    /// What becomes of a request with tools that can't be seen, where a rule about tools applies.
+    pub on_opaque: OnOpaque,
+}
+
+/// `policies.on_opaque`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnOpaque {
+    /// It goes up; the rule holds for the names that it says.
+    Pass,
+    /// It is answered like a blocked prompt.
+    Block,
 }
 
 /// `injection.layout`.

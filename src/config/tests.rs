@@ -257,6 +257,9 @@ hooks:
       "continuation": {
         "max_per_turn": 0
       },
+      "policies": {
+        "on_opaque": "pass"
+      },
       "hooks": [
         {
           "name": "full",
@@ -349,7 +352,7 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, hooks, profiles
     ");
 }
 

@@ -3,7 +3,9 @@ use super::collection::OneOrMany;
 use super::condition::{Condition, ConditionError};
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
-use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, SystemPlace, WithoutId};
+use super::resolved::{
+    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, Provider, Retain, Secret, SystemPlace, WithoutId,
+};
 use super::section::{not_yet, unknown};
 use super::units;
 use crate::context::edit::Globs;
@@ -266,6 +268,7 @@ choice! {
     Layout: "auto, system or stable" { "auto" => Auto, "system" => System, "stable" => Stable, }
     Retain: "auto, turn or history" { "auto" => Auto, "turn" => Turn, "history" => History, }
     OnError: "skip or block" { "skip" => Skip, "block" => Block, }
+    OnOpaque: "pass or block" { "pass" => Pass, "block" => Block, }
     Mode: "enforce or audit" { "enforce" => Enforce, "audit" => Audit, }
     SystemPlace: "append or prepend" { "append" => Append, "prepend" => Prepend, }
     Include: "request" { "request" => Request, }

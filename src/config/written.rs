@@ -4,7 +4,9 @@ use super::collection::{InOrder, OneOrMany};
 use super::edits;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
-use super::resolved::{EventKind, Isolation, Layout, Mode, OnError, Provider, Retain, Secret, SystemPlace, WithoutId};
+use super::resolved::{
+    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, Provider, Retain, Secret, SystemPlace, WithoutId,
+};
 use super::section::section;
 use super::value::{BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Size, StoreKind, Url};
 use crate::context::edit::Globs;
@@ -37,6 +39,8 @@ section! {
         limits: Limits = "{}",
         /// Turns that hooks extend.
         continuation: Continuation = "{}",
+        /// Rules about tools.
+        policies: Policies = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
@@ -45,7 +49,6 @@ section! {
     later {
         "bus": "the session bus",
         "knowledge": "proposals and shared knowledge",
-        "policies": "policies on what cannot be seen",
         "keys": "gateway keys",
         "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
@@ -169,6 +172,14 @@ section! {
     struct Continuation {
         /// How often the hooks of session.stopping may send the model back to work in one turn; 0 is never.
         max_per_turn: u32 = "3",
+    }
+
+    /// Rules about tools.
+    struct Policies {
+        /// A request that a rule about tools changes may have further tools that the body does not show (cached content,
+        /// stored prompts and conversations, tools of the provider's side): let it pass, with the rule holding for the
+        /// names that it says, or answer it like a blocked prompt.
+        on_opaque: OnOpaque = "pass",
     }
 
     /// One hook.

@@ -26,7 +26,9 @@ pub enum Roster {
         /// Names that stood in the request and were removed.
         removed: HashSet<String>,
         /// What hooks said they remove.
-        globs: Vec<Globs>,
+        gone: Vec<Globs>,
+        /// What hooks said they keep: a tool is in all of them.
+        kept: Vec<Globs>,
     },
 }
 
@@ -36,8 +38,9 @@ impl Roster {
         match self {
             Self::Any => true,
             Self::Only(names) => names.contains(name),
-            Self::AllBut { removed, globs } => {
-                !removed.contains(name) && !globs.iter().any(|globs| globs.matches(name))
+            Self::AllBut { removed, gone, kept } => {
+                let is_gone = removed.contains(name) || gone.iter().any(|globs| globs.matches(name));
+                !is_gone && kept.iter().all(|globs| globs.matches(name))
             }
         }
     }
@@ -111,9 +114,10 @@ mod tests {
     #[test]
     fn a_name_that_is_not_on_the_roster_is_refused_whoever_would_be_asked() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<HashSet<_>>();
-        let globs: Globs = serde_json::from_value(serde_json::json!(["sh*"])).unwrap();
+        let globs = |glob: &str| vec![serde_json::from_value::<Globs>(serde_json::json!([glob])).unwrap()];
         let only = Roster::Only(names(&["edit"]));
-        let all_but = Roster::AllBut { removed: names(&["bash"]), globs: vec![globs] };
+        let all_but = Roster::AllBut { removed: names(&["bash"]), gone: globs("sh*"), kept: vec![] };
+        let kept = Roster::AllBut { removed: names(&[]), gone: vec![], kept: globs("ed*") };
         for (tools, asks, name, expected) in [
             (Roster::Any, false, "bash", Glance::Pass),
             (Roster::Any, true, "bash", Glance::Ask),
@@ -124,6 +128,8 @@ mod tests {
             (all_but.clone(), false, "bash", Glance::Refuse),
             (all_but.clone(), true, "shell", Glance::Refuse),
             (all_but, false, "mcp__x", Glance::Pass),
+            (kept.clone(), false, "edit", Glance::Pass),
+            (kept, false, "bash", Glance::Refuse),
         ] {
             assert_eq!(Binding { tools, asks }.glance(name), expected, "{name} {asks}");
         }

@@ -3,7 +3,7 @@
 //! The caller says what the model is to see: texts for the system prompt, and notes that hang on items of the history.
 //! This orders them into [`Place`]s; it does not know where the texts come from.
 use super::wrap::{self, Standing};
-use super::{Digest, Leg, Place};
+use super::{Digest, Leg, LegResult, Place, Restored};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,6 +75,10 @@ pub struct Scene {
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart again, by item, with the legs before the last.
     pub splits: Vec<(usize, Arc<[Leg]>)>,
+    /// Answers whose calls the client does not know, or knows otherwise, by item.
+    pub restored: Vec<(usize, Arc<[Restored]>)>,
+    /// What the provider still has to be told of calls in the answer that a delta goes on behind.
+    pub owed: Arc<[LegResult]>,
     /// The id behind which a delta goes on, where the client knows it by another.
     pub goes_on_behind: Option<String>,
 }
@@ -88,6 +92,8 @@ impl Scene {
             notes: Vec::new(),
             omitted: Vec::new(),
             splits: Vec::new(),
+            restored: Vec::new(),
+            owed: Arc::default(),
             goes_on_behind: None,
         }
     }
@@ -114,6 +120,10 @@ impl Scene {
             }
         }
         places.extend(self.splits.into_iter().map(|(item, legs)| Place::Split { item, legs }));
+        places.extend(self.restored.into_iter().map(|(item, calls)| Place::Restore { item, calls }));
+        if !self.owed.is_empty() {
+            places.push(Place::Owed { results: self.owed });
+        }
         places.extend(omitted.into_iter().map(|items| Place::Omit { items }));
         places.extend(self.goes_on_behind.map(|id| Place::GoesOnBehind { id }));
         places
@@ -134,9 +144,7 @@ mod tests {
             edge: SystemEdge::End,
             system: vec![],
             notes: vec![note(3, "b"), note(1, "a"), note(3, "c")],
-            omitted: vec![],
-            splits: vec![],
-            goes_on_behind: None,
+            ..Scene::empty()
         };
         assert_eq!(
             scene.places(),
@@ -154,8 +162,7 @@ mod tests {
             system: vec!["s".into()],
             notes: vec![note(1, "a")],
             omitted: std::iter::once(1..3).collect(),
-            splits: vec![],
-            goes_on_behind: None,
+            ..Scene::empty()
         };
         assert_eq!(
             scene.places(),

@@ -35,7 +35,7 @@ mod testing;
 mod transcript;
 mod upstream_error;
 
-pub use binder::{BindError, Binder, BoundLeg, Ruled};
+pub use binder::{BindError, Binder, BoundLeg, Pass, Ruled};
 pub use edit::EditError;
 pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};

@@ -42,6 +42,9 @@ pub enum GatewayError {
     /// A defect of the gateway's own; the text is for the log.
     #[error("{0}")]
     Internal(String),
+    /// An answer that could not be held to the tools that it may call.
+    #[error("the answer could not be held to the tools that it may call")]
+    Withheld,
     /// A WebSocket was asked for.
     #[error("no WebSocket here: use plain requests")]
     NoWebsocket,
@@ -97,6 +100,7 @@ impl GatewayError {
             Self::InvalidBody(_) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::ThreadUnsupported => (StatusCode::BAD_REQUEST, "thread_unsupported_request"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+            Self::Withheld => (StatusCode::BAD_GATEWAY, "withheld"),
             Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),
             Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),

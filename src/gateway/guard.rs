@@ -71,8 +71,13 @@ pub fn cut_event(dialect: DialectId, id: RequestId, why: Cut, idle_timeout: Dura
         Cut::Idle => UpstreamError::Idle { seconds: idle_timeout.as_secs() },
         Cut::Broken | Cut::Unfinished => UpstreamError::Closed("in the middle of a stream".into()),
         Cut::Failed => UpstreamError::Failed,
+        Cut::Withheld => return stream_error(dialect, id, &GatewayError::Withheld, open),
     };
-    dialect::of(dialect).stream_error(&GatewayError::from(error).wire(&id), AnswerForm::Sse, open)
+    stream_error(dialect, id, &GatewayError::from(error), open)
+}
+
+fn stream_error(dialect: DialectId, id: RequestId, error: &GatewayError, open: bool) -> Bytes {
+    dialect::of(dialect).stream_error(&error.wire(&id), AnswerForm::Sse, open)
 }
 
 /// Whether the bytes so far end a frame.

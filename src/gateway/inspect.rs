@@ -5,7 +5,7 @@ use super::client_body::ClientBody;
 use super::errors::GatewayError;
 use super::read::ReadBody;
 use super::request::Exchange;
-use super::turn::{Asked, Follow, Prepared, TurnError};
+use super::turn::{Asked, Follow, Prepared, TurnError, Unattended, Upward};
 use crate::dialect::Endpoint;
 use crate::json::Rope;
 use crate::upstream::RequestBody;
@@ -33,14 +33,38 @@ pub enum Inspected {
 pub struct Passage {
     /// The body.
     pub body: RequestBody,
-    /// Follows the answer of a turn.
-    pub follow: Option<Box<Follow>>,
-    /// The body, not compressed, where the answer may be continued.
+    /// Follows the answer.
+    pub follow: Option<Following>,
+    /// The body, not compressed, where the answer may be changed or continued.
     pub again: Option<Kept>,
     /// The session's id, for the client.
     pub session: Option<String>,
     /// The model, where the path names it and hooks name another.
     pub model: Option<String>,
+}
+
+/// What follows an answer.
+pub enum Following {
+    /// It belongs to a turn.
+    Turn(Box<Follow>),
+    /// It belongs to none, but is held to its tools.
+    Bound(Box<Unattended>),
+}
+
+impl Following {
+    fn is_gated(&self) -> bool {
+        match self {
+            Self::Turn(follow) => follow.is_gated(),
+            Self::Bound(_) => true,
+        }
+    }
+
+    /// The upstream was not reached, or did not answer.
+    pub fn unanswered(self, error: &str) {
+        if let Self::Turn(follow) = self {
+            follow.unanswered(error);
+        }
+    }
 }
 
 /// A body that is kept while its answer comes.
@@ -77,31 +101,28 @@ pub(super) async fn inspect(
     let ReadBody { sent, plain, share } = read;
     let share = Arc::new(share);
     let whole = |rope: Rope| RequestBody::rope(rope).holding(share.clone());
-    Ok(Inspected::Up(match prepared {
-        Prepared::Relay => Passage::relayed(whole(Rope::from(sent))),
-        Prepared::Changed { body: changed, upward, session } => {
-            if changed.is_some() {
-                headers.remove(CONTENT_ENCODING);
-            }
-            let model = upward.model.clone();
-            upward.apply(headers);
-            let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
-            Passage { session, model, ..Passage::relayed(body) }
+    let pass = |headers: &mut HeaderMap, changed: Option<Rope>, upward: Upward, session, follow: Option<Following>| {
+        let model = upward.model.clone();
+        upward.apply(headers);
+        if changed.is_some() {
+            headers.remove(CONTENT_ENCODING);
         }
-        Prepared::Send { body: changed, upward, follow } => {
-            let model = upward.model.clone();
-            upward.apply(headers);
-            if changed.is_some() {
-                headers.remove(CONTENT_ENCODING);
-            }
+        let again = follow.as_ref().is_some_and(Following::is_gated).then(|| {
+            headers.insert(ACCEPT_ENCODING, IDENTITY);
+            let body = changed.clone().unwrap_or_else(|| Rope::from(plain.clone()));
+            Kept { body: apart(body), share: share.clone() }
+        });
+        let body = whole(changed.unwrap_or_else(|| Rope::from(sent.clone())));
+        Passage { body, follow, again, session, model }
+    };
+    Ok(Inspected::Up(match prepared {
+        Prepared::Relay => Passage::relayed(whole(Rope::from(sent.clone()))),
+        Prepared::Changed { body, upward, session, bound } => {
+            pass(headers, body, upward, session, bound.map(Following::Bound))
+        }
+        Prepared::Send { body, upward, follow } => {
             let session = Some(follow.session().to_owned());
-            let again = follow.may_go_on().then(|| {
-                headers.insert(ACCEPT_ENCODING, IDENTITY);
-                let body = changed.clone().unwrap_or_else(|| Rope::from(plain));
-                Kept { body: apart(body), share: share.clone() }
-            });
-            let body = whole(changed.unwrap_or_else(|| Rope::from(sent)));
-            Passage { body, follow: Some(follow), again, session, model }
+            pass(headers, body, upward, session, Some(Following::Turn(follow)))
         }
         Prepared::Reply { body, content_type, session } => {
             let mut response = Response::new(Body::from(body));

@@ -166,7 +166,7 @@ async fn answer(
         }
     };
 
-    let mut response = relay(&exchange, answer, follow, again, place);
+    let mut response = relay(&exchange, answer, follow, again, place)?;
     if let Some(renamed) = renamed {
         response = renamed.present(response).await?;
     }

@@ -13,6 +13,8 @@ pub enum Cut {
     Unfinished,
     /// The upstream said that it failed, behind what it had said before.
     Failed,
+    /// What came may not go down: it could not be held to the tools that it may call.
+    Withheld,
 }
 
 impl From<hyper::Error> for Cut {

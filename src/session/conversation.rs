@@ -8,8 +8,8 @@ pub use turn::{Said, Turn};
 use super::ledger::Ledger;
 use super::prefix::{Piece, Prefix};
 use super::record::SessionKey;
-use crate::context::Digest;
 use crate::context::placement::Placed;
+use crate::context::{Digest, LegResult};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -192,13 +192,30 @@ impl Live {
     }
 }
 
-/// An answer of several legs: the client knows it by the first one's id, the provider goes on behind the last one's.
+/// An answer of several legs, or of calls that the client does not know: what becomes of a delta that goes on behind it.
 #[derive(Debug)]
 pub struct Successor {
     /// What the client says.
     pub first: String,
     /// What the provider is to hear.
-    pub last: String,
+    pub goes_on: GoesOn,
+}
+
+/// How the provider goes on behind an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoesOn {
+    /// Behind this one: the last leg's id.
+    pub id: String,
+    /// What it has to be told of that answer's calls.
+    #[serde(default)]
+    pub owed: Arc<[LegResult]>,
+}
+
+impl GoesOn {
+    /// Behind this answer, with nothing owed.
+    pub fn behind(id: &str) -> Self {
+        Self { id: id.to_owned(), owed: Arc::default() }
+    }
 }
 
 /// What a commit writes beside the record and the ledger's new entries.

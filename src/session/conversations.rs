@@ -14,7 +14,7 @@ pub use find::Found;
 
 use super::anchor::Anchors;
 use super::chain::response_node;
-use super::conversation::{Change, Conversation, ConversationLayout, Live, Shape, VERSION};
+use super::conversation::{Change, Conversation, ConversationLayout, GoesOn, Live, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
 use super::store::{Change as Write, Store, StoreError, keys};
@@ -60,7 +60,7 @@ pub struct Conversations {
     store: Arc<dyn Store>,
     nodes: Cache<Digest, Arc<NodeOwner>, RandomState>,
     /// By their key in the store.
-    successors: Cache<Vec<u8>, Arc<str>, RandomState>,
+    successors: Cache<Vec<u8>, Arc<GoesOn>, RandomState>,
     recent: Cache<Vec<u8>, Arc<Live>, RandomState>,
     /// Everything in use, also what `recent` let go of: one conversation never has two states.
     in_use: Mutex<HashMap<Vec<u8>, Weak<Live>>>,

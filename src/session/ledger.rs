@@ -5,7 +5,7 @@
 //! is gone is passed over: the history was rewritten.
 use super::anchor::{Anchor, Anchors};
 use crate::context::placement::{Note, Placed, TextKind};
-use crate::context::{Digest, Edit, Leg, LegReply, RequestView, Role};
+use crate::context::{Digest, Edit, Leg, LegReply, LegResult, RequestView, Restored, Role};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,6 +63,13 @@ pub enum What {
         /// The normal form of the whole answer, by which it is known.
         answer: Option<Digest>,
     },
+    /// In the answer behind this place the model made calls that the client does not know, or knows otherwise.
+    Restored {
+        /// The calls in the model's order.
+        calls: Arc<[Restored]>,
+        /// The normal form of the client's answer, by which it is known.
+        answer: Option<Digest>,
+    },
 }
 
 /// What one hook changes.
@@ -102,16 +109,25 @@ impl Entry {
             What::Unopened { .. } => 0,
             What::Edited { by } => by.iter().map(HookEdits::bytes).sum(),
             What::Joined { legs, .. } => legs.iter().map(leg_bytes).sum(),
+            What::Restored { calls, .. } => calls.iter().map(restored_bytes).sum(),
         };
         size_of::<Self>() + content
     }
+}
+
+fn restored_bytes(call: &Restored) -> usize {
+    size_of::<Restored>() + call.native.len() + call.result.as_ref().map_or(0, result_bytes)
+}
+
+fn result_bytes(result: &LegResult) -> usize {
+    [&result.id, &result.name, &result.text].iter().map(|text| size_of::<String>() + text.len()).sum()
 }
 
 fn leg_bytes(leg: &Leg) -> usize {
     let text = |text: &String| size_of::<String>() + text.len();
     let reply: usize = match &leg.reply {
         LegReply::Message(text) => text.len(),
-        LegReply::Results(results) => results.iter().map(|r| text(&r.id) + text(&r.name) + text(&r.text)).sum(),
+        LegReply::Results(results) => results.iter().map(result_bytes).sum(),
     };
     size_of::<Leg>() + leg.id.as_ref().map_or(0, String::len) + leg.answer.iter().map(text).sum::<usize>() + reply
 }
@@ -121,7 +137,11 @@ impl What {
     pub fn texts(&self) -> &[Placed] {
         match self {
             Self::Prompt { texts } | Self::Note { texts } => texts,
-            Self::Answered { .. } | Self::Unopened { .. } | Self::Edited { .. } | Self::Joined { .. } => &[],
+            Self::Answered { .. }
+            | Self::Unopened { .. }
+            | Self::Edited { .. }
+            | Self::Joined { .. }
+            | Self::Restored { .. } => &[],
         }
     }
 }
@@ -144,6 +164,8 @@ pub struct Replay {
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart, each with the legs before its last.
     pub splits: Vec<(usize, Arc<[Leg]>)>,
+    /// Answers whose calls the client does not know, or knows otherwise.
+    pub restored: Vec<(usize, Arc<[Restored]>)>,
     /// Entries whose place is not in this history.
     pub lost: usize,
 }
@@ -227,6 +249,13 @@ impl Ledger {
                 }
                 What::Joined { legs, answer } => match joined_answer(view, item, *answer) {
                     Some(item) => replay.split(item, Arc::clone(legs)),
+                    None => replay.lost += 1,
+                },
+                What::Restored { calls, answer } => match joined_answer(view, item, *answer) {
+                    Some(item) => {
+                        replay.restored.retain(|(other, _)| *other != item);
+                        replay.restored.push((item, Arc::clone(calls)));
+                    }
                     None => replay.lost += 1,
                 },
             }

@@ -256,8 +256,8 @@ impl Scenery<'_> {
             }
         };
         let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
-        let Replay { notes, omitted, splits, lost: _ } = replay;
-        Scene { edge, system, notes, omitted, splits, goes_on_behind: None }
+        let Replay { notes, omitted, splits, restored, lost: _ } = replay;
+        Scene { edge, system, notes, omitted, splits, restored, ..Scene::empty() }
     }
 
     /// What hooks of prompts change of this request.

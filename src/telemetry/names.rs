@@ -22,6 +22,11 @@ pub const TOKENS: &str = "hookgate_tokens_total";
 /// Counter: turns that a hook wanted to continue, by `result`: continued, lost (the further answer failed), or why it was
 /// not done (cap, max_requests, circle, not_possible, upstream, gone).
 pub const CONTINUATIONS: &str = "hookgate_continuations_total";
+/// Counter: tool calls that hooks of `tool.call` changed, by `ruling`: denied, replaced.
+pub const TOOL_CALLS: &str = "hookgate_tool_calls_total";
+/// Counter: answers of nothing but refused tool calls, by `result`: answered (the model was told and went on), or why it
+/// was not told (cap, not_possible, upstream).
+pub const REFUSED_CALLS: &str = "hookgate_refused_calls_total";
 /// Counter: requests whose context could not be placed, by `dialect`.
 pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
 /// Counter: bytes of the request before that the client itself kept as a prefix of the next.
@@ -63,6 +68,8 @@ pub(super) fn describe() {
     describe_counter!(TURNS, "Turns that ended, by outcome and dialect");
     describe_counter!(TOKENS, "Tokens as providers report them, by kind");
     describe_counter!(CONTINUATIONS, "Turns that a hook wanted to continue, by result");
+    describe_counter!(TOOL_CALLS, "Tool calls that hooks changed, by ruling");
+    describe_counter!(REFUSED_CALLS, "Answers of nothing but refused tool calls, by result");
     describe_counter!(PLACEMENT_FAILED, "Requests whose context could not be placed, by dialect");
     describe_counter!(PREFIX_CLIENT_BYTES, Unit::Bytes, "What clients kept of the request before as a prefix");
     describe_counter!(PREFIX_KEPT_BYTES, Unit::Bytes, "Of these, what was also a prefix of what went up");

@@ -63,6 +63,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
             concurrent_requests: 4096,
         },
         continuation: Continuation { max_per_turn: 3 },
+        policies: hookgate::config::Policies { on_opaque: hookgate::config::OnOpaque::Pass },
         hooks: vec![],
         profiles: vec![],
     }

@@ -51,6 +51,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         },
         limits: limits(&file.limits, reader),
         continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
+        policies: to::Policies { on_opaque: file.policies.on_opaque },
         hooks: hooks::resolve(file.hooks, base, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }

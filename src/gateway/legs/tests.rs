@@ -45,6 +45,10 @@ struct Script {
 impl Director for Script {
     type Body = Source;
 
+    fn judge(&mut self, _: Call) -> BoxFuture<'static, Ruling> {
+        std::future::ready(Ruling::Allow).boxed()
+    }
+
     fn after(&mut self, leg: Ended) -> BoxFuture<'static, Next<Source>> {
         self.log.lock().asked.push(leg.answer.text);
         let (next, thinks) = (self.legs.pop_front(), self.thinks);
@@ -75,7 +79,7 @@ const WHOLE: [Chunk; 6] = [Ok(START), Ok(OPEN), Ok(TEXT), Ok(CLOSE), Ok(END), Ok
 fn body(first: Source, legs: Vec<Source>, thinks: Duration) -> (LegsBody<Script>, Arc<Mutex<Log>>) {
     let log = Arc::new(Mutex::new(Log::default()));
     let script = Script { legs: legs.into(), thinks, log: Arc::clone(&log) };
-    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE };
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE, binding: None };
     (LegsBody::new(first, wire, script), log)
 }
 
@@ -217,7 +221,7 @@ async fn a_body_too_long_to_be_held_is_never_put_ahead_of_the_one_before() {
     const FIRST: &str = "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"hello\"}],\"stop_reason\":\"end_turn\",\"usage\":{\"input_tokens\":3,\"output_tokens\":5}}";
     let log = Arc::new(Mutex::new(Log::default()));
     let script = Script { legs: vec![source(long_json())].into(), thinks: Duration::ZERO, log: Arc::clone(&log) };
-    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Json, idle_timeout: IDLE };
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Json, idle_timeout: IDLE, binding: None };
     let (text, cut) = drain(LegsBody::new(source([Ok(FIRST)]), wire, script)).await;
     assert_eq!((text.as_str(), cut), (FIRST, None));
     assert_eq!(log.lock().lost, [false]);
@@ -242,6 +246,10 @@ struct Content;
 impl Director for Content {
     type Body = Trailed;
 
+    fn judge(&mut self, _: Call) -> BoxFuture<'static, Ruling> {
+        std::future::ready(Ruling::Allow).boxed()
+    }
+
     fn after(&mut self, _: Ended) -> BoxFuture<'static, Next<Trailed>> {
         std::future::ready(Next::End).boxed()
     }
@@ -255,7 +263,7 @@ impl Director for Content {
 async fn trailers_of_a_single_leg_stay() {
     let trailers: HeaderMap = [(http::header::ETAG, http::HeaderValue::from_static("x"))].into_iter().collect();
     let whole: Bytes = WHOLE.map(Result::unwrap).concat().into();
-    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE };
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE, binding: None };
     let body = LegsBody::new(Trailed(Some(whole.clone()), Some(trailers.clone())), wire, Content);
     let all = body.collect().await.unwrap();
     assert_eq!(all.trailers(), Some(&trailers));

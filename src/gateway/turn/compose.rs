@@ -5,9 +5,10 @@ use super::policy::Policed;
 use super::prompt::log_cuts;
 use super::read::Read;
 use super::{Prepared, TurnError, Turns};
+use crate::config::EventKind;
 use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
-use crate::context::{Delta, Digest, Role};
+use crate::context::{Binding, Delta, Digest, Role};
 use crate::json::{Rope, Splice};
 use crate::session::conversation::{Change, ConversationLayout, Live, Said, State};
 use crate::session::ledger::{Entry, HookEdits};
@@ -37,7 +38,7 @@ impl Turns {
         };
         // Where no prompt was submitted with this request, they are made here alone.
         edits.extend(identity.start_edits.iter().cloned());
-        let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
+        let scene = self.behind(&read, &identity.key, scene).await;
         if needs_history(&read, &identity, &scene) {
             return Err(TurnError::ThreadUnsupported);
         }
@@ -49,15 +50,17 @@ impl Turns {
         self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);
         let body = lower(&read, scene);
-        let Policed { body, upward, reply } = self.police(&read, Some(&identity), &edits, body).await?;
+        let Policed { body, upward, reply, tools } = self.police(&read, Some(&identity), &edits, body).await?;
         if let Some(text) = reply {
             return Ok(self.reply(&read, Some(&identity.key), text));
         }
-        Ok(Prepared::Send { body, upward, follow: Box::new(Follow::new(self.clone(), read, identity, said)) })
+        let binding = Binding { tools, asks: self.pipeline.has(EventKind::ToolCall) };
+        let follow = Follow::new(self.clone(), read, identity, said, binding);
+        Ok(Prepared::Send { body, upward, follow: Box::new(follow) })
     }
 
     /// A request that is no turn: what was placed before stands in it again, nothing new does.
-    pub(super) async fn replay(&self, read: Read) -> Result<Prepared, TurnError> {
+    pub(super) async fn replay(self: &Arc<Self>, read: Read) -> Result<Prepared, TurnError> {
         let Some(identity) = self.recognize(&read).await? else {
             let body = lower(&read, Scene::empty());
             return self.policed(read, None, &[], body).await;
@@ -70,7 +73,7 @@ impl Turns {
         };
         // What holds for a turn alone is not for a request that is none.
         let edits: Vec<HookEdits> = edits.iter().filter_map(HookEdits::lasting).collect();
-        let scene = Scene { goes_on_behind: self.goes_on_behind(&read, &identity.key).await, ..scene };
+        let scene = self.behind(&read, &identity.key, scene).await;
         self.show_scene(&identity, &slots, &scene);
         let body = lower(&read, scene);
         self.policed(read, Some(identity.key), &edits, body).await

@@ -1,26 +1,31 @@
 //! What becomes of a turn, by its answer: noted in the conversation, and told to hooks when the turn has ended.
 use super::Turns;
+use super::again::Again;
+use super::director::{AnswerDirector, Directing};
 use super::ending::Ending;
 use super::identify::Identity;
+use super::joined::Joined;
+use super::judge::Judge;
 use super::occasion::{Occasion, TurnEnd};
 use super::read::Read;
-use super::stopping::{Joined, StopDirector, Stopping};
+use super::stopping::Stopping;
 use super::turn_tap::{Delivery, TurnTap};
-use super::watch::{Watch, actual_form};
+use super::watch::{Legs, Watch, Watched, actual_form};
 use crate::config::EventKind;
 use crate::context::answer::Ending as AnswerEnding;
-use crate::context::{Answer, AnswerForm, Delta, Digest, Finish, Usage};
+use crate::context::{Answer, AnswerForm, Binding, Delta, Digest, Finish, Roster, Usage};
 use crate::dialect::{self, DialectId, Endpoint};
 use crate::gateway::answer_head;
+use crate::gateway::errors::GatewayError;
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
-use crate::gateway::tap::Tap;
+use crate::gateway::legs::Bound;
 use crate::json::Rope;
 use crate::session::anchor::Anchor;
 use crate::session::answering::Answering;
 use crate::session::barrier::Running;
 use crate::session::chain::{Chain, answer_node};
-use crate::session::conversation::{Change, Live, Said};
+use crate::session::conversation::{Change, GoesOn, Live, Said};
 use crate::session::ledger::{Entry, What};
 use crate::session::profile::Profile;
 use crate::session::tenant::Fingerprint;
@@ -53,16 +58,16 @@ pub struct Follow {
     /// Its ordinal in the session.
     number: u64,
     said: Said,
-    /// Only where hooks may send the model back to work.
-    may_go_on: Option<MayGoOn>,
+    /// Only where the answer may get further legs, or other calls than the model made.
+    gate: Option<Gate>,
     rebind: Option<Fingerprint>,
     settled: bool,
     /// The session is not idle before this answer is over.
     _answering: Answering,
 }
 
-/// What it takes to continue an answer, and to remember that it was.
-struct MayGoOn {
+/// What it takes to hold an answer to its tools and to continue it, and to remember that.
+struct Gate {
     endpoint: Endpoint,
     profile: Arc<Profile>,
     /// The item that the answer stands behind; `None` where the provider holds the history.
@@ -70,21 +75,10 @@ struct MayGoOn {
     /// The client names this answer in a later request.
     is_named: bool,
     joined: Arc<Mutex<Joined>>,
-}
-
-/// What looks at an answer, and what may continue it.
-pub struct Watched {
-    /// Sees every byte that goes down.
-    pub tap: Option<Box<dyn Tap>>,
-    /// Decides about further legs; with the form of the answer.
-    pub legs: Option<(StopDirector, AnswerForm)>,
-}
-
-impl Watched {
-    /// A guard alone: nobody listens to the turn.
-    pub fn only(guard: Option<StreamGuard>) -> Self {
-        Self { tap: guard.map(|guard| Box::new(guard) as Box<dyn Tap>), legs: None }
-    }
+    /// What its calls are held to; `None`: whatever the model calls passes.
+    binding: Option<Arc<Binding>>,
+    /// Whether it may have further legs.
+    may_go_on: bool,
 }
 
 /// How a turn's request ended, for metrics.
@@ -99,12 +93,12 @@ pub enum Outcome {
 }
 
 impl Follow {
-    pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said) -> Self {
-        let occasion = turns.ends().then(|| Arc::new(turns.occasion(&read, &identity)));
+    pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said, binding: Binding) -> Self {
+        let occasion = (turns.ends() || binding.asks).then(|| Arc::new(turns.occasion(&read, &identity)));
         let headers = turns.kept_headers(&read.asked.headers);
         let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
         let (turn, number) = turn.unwrap_or_default();
-        let may_go_on = turns.may_go_on(&read, &identity);
+        let gate = turns.gate(&read, &identity, binding);
         let answering = turns.sessions.answering.begin(&identity.key);
         Self {
             occasion,
@@ -119,7 +113,7 @@ impl Follow {
             turn,
             number,
             said,
-            may_go_on,
+            gate,
             rebind: identity.rebind,
             settled: false,
             _answering: answering,
@@ -137,55 +131,83 @@ impl Follow {
         self.fail("upstream_error", Some(error), None);
     }
 
-    /// Whether the answer may be continued: its request is kept, and its bytes must be readable.
-    pub fn may_go_on(&self) -> bool {
-        self.may_go_on.is_some()
+    /// Whether the answer may be changed or continued: its request is kept, and its bytes must be readable.
+    pub fn is_gated(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// The upstream answers with this head. `again`: the request, to be sent again, and its body.
+    ///
+    /// # Errors
+    /// [`GatewayError::Withheld`] when the answer can't be held to its tools.
     pub fn answered(
         mut self: Box<Self>,
         status: StatusCode,
         headers: &HeaderMap,
         guard: Option<StreamGuard>,
         again: Option<(LegRequest, Rope)>,
-    ) -> Watched {
+    ) -> Result<Watched, GatewayError> {
         if !status.is_success() {
             self.fail("upstream_error", Some(&format!("HTTP status {}", status.as_u16())), None);
-            return Watched::only(guard);
+            return Ok(Watched::only(guard));
         }
         self.bind_credential();
         let encoding = answer_head::encoding(headers);
         let form = actual_form(self.form, headers);
+        let binding = self.gate.as_ref().and_then(|gate| gate.binding.clone());
+        if binding.is_some() && encoding.is_some() {
+            self.fail("withheld", Some("the answer is compressed though identity was asked for"), None);
+            return Err(GatewayError::Withheld);
+        }
         let Some(watch) = Watch::new(dialect::of(self.dialect), form, encoding.and_then(|v| v.to_str().ok())) else {
             tracing::warn!(?encoding, "an answer can't be read; no stop hook can run for it");
             self.settled = true;
-            return Watched::only(guard);
+            return Ok(Watched::only(guard));
         };
         if again.is_some() && encoding.is_some() {
             tracing::warn!(?encoding, "an answer is compressed though identity was asked for; its turn ends unasked");
         }
-        let legs = again.filter(|_| encoding.is_none()).and_then(|again| self.stopping(headers, again));
-        let legs = legs.map(|stopping| (StopDirector::new(stopping), form));
-        Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs }
+        let directing = again.filter(|_| encoding.is_none()).and_then(|again| self.directing(headers, again));
+        let limit = self.turns.config.limits.held_response;
+        let legs = directing.map(|directing| Legs {
+            director: AnswerDirector::new(directing),
+            form,
+            binding: binding.map(|to| Bound { to, limit }),
+        });
+        Ok(Watched { tap: Some(Box::new(TurnTap::new(watch, guard, *self))), legs })
     }
 
-    fn stopping(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Stopping> {
-        let MayGoOn { endpoint, profile, joined, .. } = self.may_go_on.as_ref()?;
+    fn directing(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Directing> {
+        let Gate { endpoint, profile, joined, binding, may_go_on, .. } = self.gate.as_ref()?;
         *joined.lock() = Joined::new(sent);
-        Some(Stopping {
+        let again = Again {
             turns: self.turns.clone(),
-            live: self.live.clone(),
-            occasion: self.occasion.clone()?,
-            headers: self.headers.clone(),
             endpoint: endpoint.clone(),
             profile: profile.clone(),
             media_type: answer_head::media_type(head),
-            turn: self.turn.clone(),
-            said: self.said.clone(),
             request,
             joined: joined.clone(),
-        })
+        };
+        let asks = binding.as_ref().is_some_and(|binding| binding.asks);
+        let judge = self.occasion.clone().filter(|_| asks).map(|occasion| {
+            Arc::new(Judge {
+                turns: self.turns.clone(),
+                live: self.live.clone(),
+                occasion,
+                headers: self.headers.clone(),
+                turn: self.turn.clone(),
+            })
+        });
+        let stops = self.turns.pipeline.has(EventKind::SessionStopping);
+        let stopping = self.occasion.clone().filter(|_| stops).map(|occasion| Stopping {
+            turns: self.turns.clone(),
+            live: self.live.clone(),
+            occasion,
+            headers: self.headers.clone(),
+            turn: self.turn.clone(),
+            said: self.said.clone(),
+        });
+        Some(Directing { again, may_go_on: *may_go_on, judge, stopping })
     }
 
     /// Whether it is known what became of the turn.
@@ -251,18 +273,28 @@ impl Follow {
         (Some(Delivery { ending, running }), Some(storing.boxed()))
     }
 
-    /// Remembers of what legs the client's message is made: the ledger takes it apart again in later requests.
+    /// Remembers of what legs the client's message is made, and what calls it does not show: the ledger puts the model's
+    /// own words into later requests.
     fn keep_legs(&self, answer: &Answer) -> Option<BoxFuture<'static, ()>> {
-        let MayGoOn { anchor, is_named, joined, .. } = self.may_go_on.as_ref()?;
-        let (legs, newest) = joined.lock().take();
-        if legs.is_empty() {
+        let Gate { anchor, is_named, joined, .. } = self.gate.as_ref()?;
+        let kept = joined.lock().take();
+        if kept.legs.is_empty() && kept.restored.is_empty() {
             return None;
         }
-        let what = What::Joined { legs: legs.into(), answer: answer.link() };
-        let entry = anchor.clone().map(|anchor| Entry { anchor, what });
-        let names = answer.id.clone().zip(newest).filter(|(first, last)| *is_named && first != last);
-        let (turns, live) = (self.turns.clone(), self.live.clone());
-        Some(async move { turns.keep_legs(&live, entry, names).await }.boxed())
+        let owed = kept.owed();
+        let last = kept.newest.clone().or_else(|| answer.id.clone());
+        let goes_on = answer.id.clone().zip(last).filter(|_| *is_named);
+        let goes_on = goes_on.filter(|(first, last)| first != last || !owed.is_empty());
+        let goes_on = goes_on.map(|(first, id)| (first, GoesOn { id, owed }));
+        let link = answer.link();
+        let whats = [
+            (!kept.legs.is_empty()).then(|| What::Joined { legs: kept.legs.into(), answer: link }),
+            (!kept.restored.is_empty()).then(|| What::Restored { calls: kept.restored.into(), answer: link }),
+        ];
+        let anchor = anchor.clone();
+        let entries = whats.into_iter().flatten().filter_map(move |what| Some(Entry { anchor: anchor.clone()?, what }));
+        let (turns, live, entries) = (self.turns.clone(), self.live.clone(), entries.collect());
+        Some(async move { turns.keep_legs(&live, entries, goes_on).await }.boxed())
     }
 
     /// Notes the answer in the conversation, so that the next request is known by it. Returns the turn with all that was
@@ -270,7 +302,7 @@ impl Follow {
     fn note(&mut self, answer: &Answer, outcome: Outcome) -> TurnEnd {
         metrics::counter!(names::TURNS, "outcome" => name(outcome), "dialect" => self.dialect.name()).increment(1);
         // The client's figures are those of the last leg, which is what it takes for the size of its context.
-        let before = self.may_go_on.as_ref().map(|legs| legs.joined.lock().cost()).unwrap_or_default();
+        let before = self.gate.as_ref().map(|gate| gate.joined.lock().cost()).unwrap_or_default();
         self.turns.meters.tokens(&Usage {
             input: before.input + answer.usage.input,
             cached_input: before.cached_input + answer.usage.cached_input,
@@ -359,34 +391,41 @@ impl Drop for Follow {
 }
 
 impl Turns {
-    /// What it takes to continue the answer of this request; `None` where it never is. Not an answer of a shape that the
-    /// client parses as a whole: two of them are none. Not one of several, and not one that goes on with the client's own
-    /// beginning of it.
-    fn may_go_on(&self, read: &Read, identity: &Identity) -> Option<MayGoOn> {
+    /// What it takes to hold the answer of this request to its tools and to continue it; `None` where it passes as it comes.
+    /// Never continued: an answer of a shape that the client parses as a whole, since two of them are none; one of several;
+    /// one that goes on with the client's own beginning of it.
+    fn gate(&self, read: &Read, identity: &Identity, binding: Binding) -> Option<Gate> {
         let view = &read.view;
-        let asks = self.pipeline.has(EventKind::SessionStopping);
-        if !asks || view.structured || view.choices > 1 || !identity.chain.is_open(view) {
+        let may_go_on = !view.structured && view.choices <= 1 && identity.chain.is_open(view);
+        let asks = may_go_on && self.pipeline.has(EventKind::SessionStopping);
+        let binds = binding.asks || !matches!(binding.tools, Roster::Any);
+        if !asks && !binds {
             return None;
         }
         let behind = if view.is_delta() { None } else { read.answered_item() };
-        Some(MayGoOn {
+        Some(Gate {
             endpoint: read.endpoint().clone(),
             profile: read.profile.clone(),
             anchor: behind.and_then(|item| identity.anchors.at(view, item)),
             is_named: read.endpoint().dialect == DialectId::Responses
                 || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),
             joined: Arc::default(),
+            binding: binds.then(|| Arc::new(binding)),
+            may_go_on,
         })
     }
 
-    /// Stores the legs of a message, and that the client's name for it stands for the last leg's.
-    async fn keep_legs(&self, live: &Live, entry: Option<Entry>, names: Option<(String, String)>) {
-        if let Some(entry) = entry {
-            let dropped = live.state.lock().ledger.push(entry);
+    /// Stores what later requests have to hold of an answer, and how the provider goes on behind it.
+    async fn keep_legs(&self, live: &Live, entries: Vec<Entry>, goes_on: Option<(String, GoesOn)>) {
+        if !entries.is_empty() {
+            let dropped = {
+                let mut state = live.state.lock();
+                entries.into_iter().flat_map(|entry| state.ledger.push(entry)).collect()
+            };
             self.commit(live, Change { dropped, ..Change::default() }).await;
         }
-        if let Some((first, last)) = names
-            && let Err(error) = self.sessions.conversations.succeed(live, &first, &last).await
+        if let Some((first, goes_on)) = goes_on
+            && let Err(error) = self.sessions.conversations.succeed(live, &first, goes_on).await
         {
             self.sessions.records.report(&error);
         }

@@ -2,16 +2,20 @@
 //!
 //! ```text
 //! Turns::prepare   read ─► identify ─► opening ─► prompt ─► compose ─► Prepared
-//! Follow           the answer on its way down ─► stopping (may go on) ─► ending (session.stop, session.fail)
+//! Follow           the answer on its way down ─► director (judge, stopping: may go on) ─► ending (session.stop, session.fail)
 //! sweep            session.end, stops that a restart interrupted, retention
 //! ```
 
+mod again;
 mod alias;
 mod compose;
+mod director;
 mod ending;
 mod follow;
 mod identify;
 mod instructions;
+mod joined;
+mod judge;
 mod meters;
 mod occasion;
 mod opening;
@@ -26,17 +30,20 @@ mod stopping;
 mod successor;
 mod sweep;
 mod turn_tap;
+mod unattended;
 mod upward;
 mod watch;
 mod witnessed;
 
-pub use follow::{Follow, Outcome, Watched};
+pub use director::AnswerDirector;
+pub use follow::{Follow, Outcome};
 use meters::Meters;
 use policy::Policed;
 pub use read::Asked;
 use read::Looked;
-pub use stopping::StopDirector;
+pub use unattended::Unattended;
 pub use upward::Upward;
+pub use watch::{Legs, Watched};
 
 use crate::config::{Config, EventKind};
 use crate::context::Operation;
@@ -94,6 +101,8 @@ pub enum Prepared {
         upward: Upward,
         /// The session's id, if it belongs to one.
         session: Option<String>,
+        /// Holds the answer to its tools, where hooks changed them.
+        bound: Option<Box<Unattended>>,
     },
     /// It goes up with what hooks placed, and its answer is followed.
     Send {
@@ -210,6 +219,7 @@ impl Turns {
                     body: Some(body),
                     upward: Upward::default(),
                     session: None,
+                    bound: None,
                 }));
             }
         };
@@ -248,17 +258,18 @@ impl Turns {
 
     /// A request that is no turn, after the hooks of `model.context`.
     async fn policed(
-        &self,
+        self: &Arc<Self>,
         read: read::Read,
         key: Option<Arc<SessionKey>>,
         edits: &[HookEdits],
         body: Option<Rope>,
     ) -> Result<Prepared, TurnError> {
-        let Policed { body, upward, reply } = self.police(&read, None, edits, body).await?;
+        let Policed { body, upward, reply, tools } = self.police(&read, None, edits, body).await?;
+        let bound = Unattended::new(self, &read, tools).map(Box::new);
         Ok(match reply {
             Some(text) => self.reply(&read, key.as_deref(), text),
-            None if body.is_none() && upward == Upward::default() => Prepared::Relay,
-            None => Prepared::Changed { body, upward, session: key.map(|key| key.id.clone()) },
+            None if body.is_none() && upward == Upward::default() && bound.is_none() => Prepared::Relay,
+            None => Prepared::Changed { body, upward, session: key.map(|key| key.id.clone()), bound },
         })
     }
 

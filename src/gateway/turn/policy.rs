@@ -10,16 +10,21 @@ use super::owner::Name;
 use super::read::Read;
 use super::upward::Upward;
 use super::{TurnError, Turns};
-use crate::config::EventKind;
-use crate::context::edit::Text;
+use crate::config::{EventKind, OnOpaque};
+use crate::context::edit::{Globs, Text};
 use crate::context::placement::{Placed, TextKind};
-use crate::context::{Edit, RequestView, Step};
+use crate::context::{Edit, Operation, RequestView, Roster, Step};
 use crate::dialect::{EditError, ViewError};
 use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, HookEdits, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
+use std::collections::HashSet;
 use std::sync::Arc;
+
+/// What the user reads where a rule about tools can't be kept.
+const UNSEEN_TOOLS: &str =
+    "This request was stopped: it may have tools that can't be seen here, so that no rule about tools would hold.";
 
 /// A request after the hooks of `model.context`.
 #[derive(Debug, Default)]
@@ -30,6 +35,8 @@ pub(super) struct Policed {
     pub upward: Upward,
     /// The gateway answers this instead.
     pub reply: Option<String>,
+    /// What the answer may call.
+    pub tools: Roster,
 }
 
 /// The request as it stands.
@@ -40,11 +47,56 @@ struct Draft {
     upward: Upward,
     /// Text that was added to the history, to be recorded with what it was added to.
     notes: Vec<Entry>,
+    tools: ToolEdits,
+}
+
+/// What hooks say about the request's tools.
+#[derive(Debug, Clone, Default)]
+struct ToolEdits {
+    /// Something that can change them was done.
+    any: bool,
+    gone: Vec<Globs>,
+    kept: Vec<Globs>,
+}
+
+impl ToolEdits {
+    fn note(&mut self, edit: &Edit) {
+        match edit {
+            Edit::ToolsRemove { names } => self.gone.push(names.clone()),
+            Edit::ToolsKeep { names } => self.kept.push(names.clone()),
+            Edit::ToolsAdd { .. } | Edit::ToolsReplace { .. } | Edit::Native { .. } => {}
+            _ => return,
+        }
+        self.any = true;
+    }
 }
 
 impl Draft {
     fn body<'a>(&'a self, read: &'a Read) -> (&'a Doc, &'a RequestView) {
         self.body.as_deref().map_or((&read.doc, &read.view), |(doc, view)| (doc, view))
+    }
+
+    /// What the answer may call; `None` where no hook changed the client's tools.
+    fn roster(&self, read: &Read) -> Option<Roster> {
+        if !self.tools.any || read.asked.endpoint.operation != Operation::Generate {
+            return None;
+        }
+        let (doc, view) = self.body(read);
+        let dialect = read.dialect();
+        let names = |names: Option<Vec<String>>| names.map(|names| names.into_iter().collect::<HashSet<String>>());
+        match (names(dialect.roster(&read.doc, &read.view)), names(dialect.roster(doc, view))) {
+            (Some(before), Some(after)) => (before != after).then_some(Roster::Only(after)),
+            _ => {
+                let listed = |doc, view| -> HashSet<String> {
+                    read.neutral(doc, view).tools.into_iter().map(|tool| tool.name).collect()
+                };
+                let after = listed(doc, view);
+                let removed: HashSet<String> = listed(&read.doc, &read.view).difference(&after).cloned().collect();
+                let ToolEdits { gone, kept, .. } = self.tools.clone();
+                let binds = !(removed.is_empty() && gone.is_empty() && kept.is_empty());
+                binds.then_some(Roster::AllBut { removed, gone, kept })
+            }
+        }
     }
 }
 
@@ -117,11 +169,18 @@ impl Turns {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }
         }
+        let tools = match draft.roster(read) {
+            Some(Roster::AllBut { .. }) if self.config.policies.on_opaque == OnOpaque::Block => {
+                tracing::warn!("a request was stopped: it may have tools that can't be seen (policies.on_opaque)");
+                return Ok(Policed { reply: Some(UNSEEN_TOOLS.to_owned()), ..Policed::default() });
+            }
+            tools => tools.unwrap_or_default(),
+        };
         if let Some(identity) = identity.filter(|_| !draft.notes.is_empty()) {
             self.record(identity, draft.notes).await;
         }
         let body = draft.body.map(|body| Rope::from(body.0.bytes().clone()));
-        Ok(Policed { body, upward: draft.upward, reply: None })
+        Ok(Policed { body, upward: draft.upward, reply: None, tools })
     }
 
     /// The body that the gateway has placed text in. It is readable; should it not be, no policy could hold.
@@ -150,6 +209,7 @@ impl Turns {
         edits: &[Edit],
     ) -> Result<Draft, Trouble> {
         let mut draft = draft.clone();
+        edits.iter().for_each(|edit| draft.tools.note(edit));
         for (index, edit) in edits.iter().enumerate() {
             let fails = |reason: String| Trouble { failure: HookFailure::NotMade { index, reason }, ambiguous: None };
             match edit {

@@ -181,9 +181,7 @@ struct Handled {
 fn handled(state: &mut State, anchor: &Anchor, turn: &str) -> Option<Handled> {
     let reply = match state.ledger.prompt(anchor)? {
         What::Answered { reply, .. } => Some(reply.clone()),
-        What::Prompt { .. } | What::Note { .. } | What::Unopened { .. } | What::Edited { .. } | What::Joined { .. } => {
-            None
-        }
+        _ => None,
     };
     match &mut state.record.turn {
         Some(running) if running.id == turn => running.ask_again(),

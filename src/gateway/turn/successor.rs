@@ -2,9 +2,12 @@
 use super::Turns;
 use super::read::Read;
 use crate::context::Delta;
+use crate::context::placement::Scene;
+use crate::session::conversation::GoesOn;
 use crate::session::record::SessionKey;
 use crate::session::tenant::Credential;
 use http::HeaderMap;
+use std::sync::Arc;
 
 impl Turns {
     /// The provider's id of an answer that the client knows as `id`; `None` when it is the same, or the credential has no
@@ -17,18 +20,25 @@ impl Turns {
             let record = self.sessions.records.get(&owner.session).await.ok()??;
             record.admits(credential.as_ref()?).then_some(())?;
         }
-        self.successor(&owner.session, id).await
+        self.successor(&owner.session, id).await.map(|goes_on| goes_on.id.clone())
     }
 
-    /// The id behind which a delta goes on, where the client knows it by another.
-    pub(super) async fn goes_on_behind(&self, read: &Read, session: &SessionKey) -> Option<String> {
+    /// The scene with the id behind which a delta goes on, where the client knows it by another, and with what the
+    /// provider has to be told first.
+    pub(super) async fn behind(&self, read: &Read, session: &SessionKey, scene: Scene) -> Scene {
+        let Some(goes_on) = self.goes_on(read, session).await else { return scene };
+        let id = goes_on.id.clone();
+        Scene { goes_on_behind: Some(id), owed: goes_on.owed.clone(), ..scene }
+    }
+
+    async fn goes_on(&self, read: &Read, session: &SessionKey) -> Option<Arc<GoesOn>> {
         match read.view.delta.as_ref()? {
             Delta::PreviousResponse(id) | Delta::ThreadContinue(id) => self.successor(session, id).await,
             Delta::Conversation(_) | Delta::ThreadCreate => None,
         }
     }
 
-    async fn successor(&self, session: &SessionKey, id: &str) -> Option<String> {
+    async fn successor(&self, session: &SessionKey, id: &str) -> Option<Arc<GoesOn>> {
         self.sessions.conversations.successor(session, id).await.unwrap_or_else(|error| {
             self.sessions.records.report(&error);
             None

@@ -105,6 +105,7 @@ impl Tap for TurnTap {
                 Cut::Idle => "upstream_idle",
                 Cut::Failed => "upstream_error",
                 Cut::Broken | Cut::Unfinished => "cut",
+                Cut::Withheld => "withheld",
             };
             self.follow.fail(reason, None, answer.as_ref());
         }

@@ -1,7 +1,11 @@
 //! Reads an answer while it passes: decodes a copy where it is compressed, frames it, feeds the dialect's reader.
+use super::director::AnswerDirector;
 use crate::context::{Answer, AnswerForm};
 use crate::dialect::{AnswerReader, Dialect};
 use crate::gateway::answer_head::{EVENT_STREAM, MAX_JSON, is_type};
+use crate::gateway::guard::StreamGuard;
+use crate::gateway::legs::Bound;
+use crate::gateway::tap::Tap;
 use crate::json::array_stream::ArrayFramer;
 use crate::sse::Framer;
 use http::HeaderMap;
@@ -20,6 +24,31 @@ pub(super) fn actual_form(asked: AnswerForm, headers: &HeaderMap) -> AnswerForm 
         AnswerForm::JsonArray => AnswerForm::JsonArray,
         _ if is_json() => AnswerForm::Json,
         form => form,
+    }
+}
+
+/// What looks at an answer, and what may change or continue it.
+pub struct Watched {
+    /// Sees every byte that goes down.
+    pub tap: Option<Box<dyn Tap>>,
+    /// Holds its calls to the tools, and decides about further legs.
+    pub legs: Option<Legs>,
+}
+
+/// How an answer goes down leg by leg.
+pub struct Legs {
+    /// Decides.
+    pub director: AnswerDirector,
+    /// The form in which the upstream answers.
+    pub form: AnswerForm,
+    /// What calls are held to.
+    pub binding: Option<Bound>,
+}
+
+impl Watched {
+    /// A guard alone: nobody listens to the answer.
+    pub fn only(guard: Option<StreamGuard>) -> Self {
+        Self { tap: guard.map(|guard| Box::new(guard) as Box<dyn Tap>), legs: None }
     }
 }
 

@@ -6,7 +6,7 @@
 use super::{Conversations, NodeOwner, Write, under};
 use crate::context::Digest;
 use crate::session::chain::response_node;
-use crate::session::conversation::{Change, Live, Successor};
+use crate::session::conversation::{Change, GoesOn, Live, Successor};
 use crate::session::record::SessionKey;
 use crate::session::store::StoreError;
 use bytes::Bytes;
@@ -18,32 +18,31 @@ const SPACE: &str = "s/";
 const MAX_ID: usize = 512;
 
 impl Conversations {
-    /// Notes that the provider goes on behind `last` where the client says `first`; durable on return, and known at once
+    /// Notes that the provider goes on so where the client says `first`; durable on return, and known at once
     /// also when the store fails. Said again, the newest counts.
     ///
     /// # Errors
     /// When the store can't be written.
-    pub async fn succeed(&self, live: &Live, first: &str, last: &str) -> Result<(), StoreError> {
-        if last.len() > MAX_ID {
-            tracing::warn!(session = %live.key, bytes = last.len(), "an answer's id is too long to be noted");
+    pub async fn succeed(&self, live: &Live, first: &str, goes_on: GoesOn) -> Result<(), StoreError> {
+        if goes_on.id.len() > MAX_ID {
+            tracing::warn!(session = %live.key, bytes = goes_on.id.len(), "an answer's id is too long to be noted");
             return Ok(());
         }
-        let successor = Some(Successor { first: first.to_owned(), last: last.to_owned() });
+        let successor = Some(Successor { first: first.to_owned(), goes_on });
         self.commit(live, Change { successor, ..Change::default() }).await
     }
 
-    /// The id behind which the provider goes on where a client of this session says `id`; `None`: that very id.
+    /// How the provider goes on where a client of this session says `id`; `None`: behind that very id.
     ///
     /// # Errors
     /// When the store can't be read.
-    pub async fn successor(&self, session: &SessionKey, id: &str) -> Result<Option<String>, StoreError> {
+    pub async fn successor(&self, session: &SessionKey, id: &str) -> Result<Option<Arc<GoesOn>>, StoreError> {
         let key = successor_key(session, response_node(id));
-        if let Some(last) = self.successors.get(&key) {
-            return Ok(Some((*last).to_owned()));
+        if let Some(goes_on) = self.successors.get(&key) {
+            return Ok(Some(goes_on));
         }
         let Some(stored) = self.store.get(&key).await? else { return Ok(None) };
-        let last = std::str::from_utf8(&stored).map_err(|e| StoreError::Corrupt(e.to_string()))?;
-        Ok(Some(last.to_owned()))
+        read(&stored).map(|goes_on| Some(Arc::new(goes_on)))
     }
 
     /// Whose answer of several legs the client knows by this id, for requests that name no session. Whether the credential
@@ -63,8 +62,9 @@ impl Conversations {
     /// The write that stores `successor`; in memory it is known from now on.
     pub(super) fn write_successor(&self, live: &Live, successor: Successor) -> Write {
         let key = successor_key(&live.key, response_node(&successor.first));
-        self.successors.insert(key.clone(), successor.last.as_str().into());
-        (key, Some(Bytes::from(successor.last)))
+        let stored = written(&successor.goes_on);
+        self.successors.insert(key.clone(), Arc::new(successor.goes_on));
+        (key, Some(stored))
     }
 
     /// The write that removes what is noted at a node, if anything is.
@@ -83,6 +83,26 @@ impl Conversations {
     }
 }
 
+/// The id alone, or an object where results are owed: no provider's id begins with a brace.
+fn written(goes_on: &GoesOn) -> Bytes {
+    let whole = || serde_json::to_vec(goes_on).ok();
+    match whole().filter(|_| !goes_on.owed.is_empty()) {
+        Some(object) => object.into(),
+        None => goes_on.id.clone().into(),
+    }
+}
+
+fn read(stored: &[u8]) -> Result<GoesOn, StoreError> {
+    let corrupt = |error: String| StoreError::Corrupt(error);
+    match stored.first() {
+        Some(b'{') => serde_json::from_slice(stored).map_err(|error| corrupt(error.to_string())),
+        _ => {
+            let id = std::str::from_utf8(stored).map_err(|error| corrupt(error.to_string()))?;
+            Ok(GoesOn::behind(id))
+        }
+    }
+}
+
 /// Under the digest, since ids are what a provider makes of them.
 fn successor_key(session: &SessionKey, node: Digest) -> Vec<u8> {
     under(session, SPACE, &node.to_string())
@@ -93,6 +113,7 @@ mod tests {
     use super::super::tests::{Disk, chain, commit, open, turns};
     use super::super::{NODES_PER_CONVERSATION, PAGE};
     use super::*;
+    use crate::context::LegResult;
     use crate::session::record::tests::key;
     use crate::session::records::Records;
     use crate::session::store::{MemoryStore, Store, keys};
@@ -100,7 +121,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     async fn successor(conversations: &Conversations, session: &str, id: &str) -> Option<String> {
-        conversations.successor(&key(session), id).await.unwrap()
+        conversations.successor(&key(session), id).await.unwrap().map(|goes_on| goes_on.id.clone())
     }
 
     #[tokio::test]
@@ -109,7 +130,7 @@ mod tests {
         let conversations = Conversations::new(store.clone());
         let live = open(&conversations);
         for (first, last) in [("resp_1", "resp_2"), ("resp_1", "resp_3"), ("r\0/ü", "r\0/ö")] {
-            conversations.succeed(&live, first, last).await.unwrap();
+            conversations.succeed(&live, first, GoesOn::behind(last)).await.unwrap();
         }
         for conversations in [&conversations, &Conversations::new(store)] {
             assert_eq!(successor(conversations, "s1", "resp_1").await.as_deref(), Some("resp_3"), "the newest");
@@ -123,14 +144,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_owed_is_told_after_a_restart_too() {
+        let store = Arc::new(MemoryStore::new());
+        let conversations = Conversations::new(store.clone());
+        let live = open(&conversations);
+        let result = LegResult { id: "c".into(), name: "bash".into(), text: "no".into(), is_error: true };
+        let goes_on = GoesOn { id: "resp_1".into(), owed: [result].into() };
+        conversations.succeed(&live, "resp_1", goes_on.clone()).await.unwrap();
+        for conversations in [&conversations, &Conversations::new(store)] {
+            let known = conversations.successor(&key("s1"), "resp_1").await.unwrap();
+            assert_eq!(known.as_deref(), Some(&goes_on));
+        }
+    }
+
+    #[tokio::test]
     async fn ids_go_with_their_session_also_what_was_in_flight() {
         let store = Arc::new(MemoryStore::new());
         let conversations = Conversations::new(store.clone());
         let live = open(&conversations);
-        conversations.succeed(&live, "resp_1", "resp_2").await.unwrap();
+        conversations.succeed(&live, "resp_1", GoesOn::behind("resp_2")).await.unwrap();
         conversations.forget(&key("s1")).await.unwrap();
         Records::new(store.clone()).delete(&key("s1")).await.unwrap();
-        conversations.succeed(&live, "resp_1", "resp_3").await.unwrap();
+        conversations.succeed(&live, "resp_1", GoesOn::behind("resp_3")).await.unwrap();
         for conversations in [&conversations, &Conversations::new(store.clone())] {
             assert_eq!(successor(conversations, "s1", "resp_1").await, None);
         }
@@ -146,7 +181,7 @@ mod tests {
         let nodes = usize::try_from(NODES_PER_CONVERSATION).unwrap();
         let ids = nodes + 100;
         for n in 0..ids {
-            conversations.succeed(&live, &format!("resp_{n}"), "last").await.unwrap();
+            conversations.succeed(&live, &format!("resp_{n}"), GoesOn::behind("last")).await.unwrap();
         }
         assert_eq!(store.scan(&under(&key("s1"), SPACE, ""), None, 2 * nodes).await.unwrap().len(), nodes);
         for (id, known) in [(0, false), (ids - nodes - 1, false), (ids - nodes, true), (ids - 1, true)] {
@@ -159,8 +194,8 @@ mod tests {
         let conversations = Conversations::new(Arc::new(MemoryStore::new()));
         let live = open(&conversations);
         let endless = "x".repeat(1 << 20);
-        conversations.succeed(&live, "resp_1", &endless).await.unwrap();
-        conversations.succeed(&live, &endless, "resp_2").await.unwrap();
+        conversations.succeed(&live, "resp_1", GoesOn::behind(&endless)).await.unwrap();
+        conversations.succeed(&live, &endless, GoesOn::behind("resp_2")).await.unwrap();
         assert_eq!(successor(&conversations, "s1", "resp_1").await, None);
         assert_eq!(successor(&conversations, "s1", &endless).await.as_deref(), Some("resp_2"));
     }
@@ -171,7 +206,7 @@ mod tests {
         let conversations = Conversations::new(disk.clone());
         let live = open(&conversations);
         disk.full.store(true, Ordering::SeqCst);
-        assert!(conversations.succeed(&live, "resp_1", "resp_2").await.is_err());
+        assert!(conversations.succeed(&live, "resp_1", GoesOn::behind("resp_2")).await.is_err());
         assert_eq!(successor(&conversations, "s1", "resp_1").await.as_deref(), Some("resp_2"));
         disk.full.store(false, Ordering::SeqCst);
         commit(&conversations, &live, &turns(1)).await.unwrap();
@@ -186,8 +221,8 @@ mod tests {
         let writers = (0..32).map(|n| {
             let (conversations, live) = (conversations.clone(), live.clone());
             tokio::spawn(async move {
-                conversations.succeed(&live, "shared", &format!("last_{n}")).await.unwrap();
-                conversations.succeed(&live, &format!("own_{n}"), &format!("last_{n}")).await.unwrap();
+                conversations.succeed(&live, "shared", GoesOn::behind(&format!("last_{n}"))).await.unwrap();
+                conversations.succeed(&live, &format!("own_{n}"), GoesOn::behind(&format!("last_{n}"))).await.unwrap();
                 let seen = successor(&conversations, "s1", "shared").await.expect("written before");
                 assert!(seen.starts_with("last_"));
             })

@@ -1,0 +1,114 @@
+//! A further leg of an answer: the request that is sent again with more in it.
+use super::Turns;
+use super::joined::Joined;
+use crate::context::{Answer, Leg, LegReply};
+use crate::dialect::{self, Endpoint};
+use crate::gateway::answer_head;
+use crate::gateway::leg_request::{LegBody, LegRequest};
+use crate::gateway::legs::Ended;
+use crate::json::{Doc, Rope};
+use crate::session::profile::Profile;
+use http::response::Parts;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What it takes to send the model back to work.
+pub(super) struct Again {
+    pub(super) turns: Arc<Turns>,
+    pub(super) endpoint: Endpoint,
+    /// Which client.
+    pub(super) profile: Arc<Profile>,
+    /// The media type of the first leg.
+    pub(super) media_type: Option<Vec<u8>>,
+    pub(super) request: LegRequest,
+    pub(super) joined: Arc<Mutex<Joined>>,
+}
+
+/// Why the model is not sent back to work.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("continuation.max_per_turn is reached")]
+    Cap,
+    #[error("lifecycle.max_requests_per_turn is reached")]
+    Requests,
+    #[error("the same text brought the same answer again and again")]
+    Circle,
+    #[error("the answer can't be sent back to the model")]
+    Unknown,
+    #[error("the next request can't be made: {0}")]
+    Body(String),
+    #[error("the next request failed: {0}")]
+    Upstream(String),
+    #[error("the turn is not the running one any more")]
+    Gone,
+}
+
+impl Refusal {
+    /// Its word in metrics.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Cap => "cap",
+            Self::Requests => "max_requests",
+            Self::Circle => "circle",
+            Self::Unknown | Self::Body(_) => "not_possible",
+            Self::Upstream(_) => "upstream",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+impl Again {
+    /// Sends the request with the leg and the reply behind it; from then on they are legs of the answer.
+    pub(super) async fn send(&self, leg: &Ended, reply: LegReply) -> Result<LegBody, Refusal> {
+        let Ended { answer, native, .. } = leg;
+        let native = native.clone().ok_or(Refusal::Unknown)?;
+        let leg = Leg { id: answer.id.clone(), answer: native, reply };
+        let body = self.next_body(leg.clone()).await?;
+        let (head, next) =
+            self.request.send(body.clone()).await.map_err(|error| Refusal::Upstream(error.to_string()))?;
+        self.check(&head)?;
+        self.joined.lock().go_on(leg, answer, body);
+        Ok(next)
+    }
+
+    /// The gateway speaks in the place of a next leg: later requests show the leg and the reply ahead of its words.
+    pub(super) fn speak(&self, leg: &Ended, reply: LegReply) {
+        let Some(native) = leg.native.clone() else { return };
+        let mut joined = self.joined.lock();
+        let sent = joined.sent().clone();
+        joined.go_on(Leg { id: leg.answer.id.clone(), answer: native, reply }, &silent(&leg.answer), sent);
+    }
+
+    /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.
+    async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
+        let sent = self.joined.lock().sent().to_bytes();
+        let (turns, endpoint, profile) = (self.turns.clone(), self.endpoint.clone(), self.profile.clone());
+        let work = move || -> Result<Rope, String> {
+            let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
+            let view = turns.view(&doc, &endpoint, &profile).map_err(|error| error.to_string())?;
+            let splice = dialect::of(endpoint.dialect).extend(&doc, &view, &leg).map_err(|error| error.to_string())?;
+            splice.apply(doc.bytes()).map_err(|error| error.to_string())
+        };
+        let made = tokio::task::spawn_blocking(work).await.map_err(|error| Refusal::Body(error.to_string()))?;
+        made.map_err(Refusal::Body)
+    }
+
+    /// Whether an answer with this head can be joined.
+    fn check(&self, head: &Parts) -> Result<(), Refusal> {
+        if !head.status.is_success() {
+            return Err(Refusal::Upstream(format!("HTTP status {}", head.status.as_u16())));
+        }
+        if answer_head::encoding(&head.headers).is_some() {
+            return Err(Refusal::Upstream("its answer is compressed, though identity was asked for".to_owned()));
+        }
+        match answer_head::media_type(&head.headers) == self.media_type {
+            true => Ok(()),
+            false => Err(Refusal::Upstream("its answer has another media type than the first".to_owned())),
+        }
+    }
+}
+
+/// The answer without its cost: the client's message reports that itself.
+fn silent(answer: &Answer) -> Answer {
+    Answer { usage: crate::context::Usage::default(), ..answer.clone() }
+}

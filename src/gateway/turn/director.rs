@@ -1,0 +1,159 @@
+//! What happens to an answer while it comes: calls are judged, refused ones answered, and hooks asked whether it may end.
+use super::again::{Again, Refusal};
+use super::judge::Judge;
+use super::stopping::Stopping;
+use crate::context::{Answer, Call, Finish, LegReply, LegResult, Restored, Ruling, Stands, answer::call_key};
+use crate::dialect::{self, Ruled};
+use crate::gateway::leg_request::LegBody;
+use crate::gateway::legs::{Director, Ended, Next};
+use crate::gateway::tap::Cut;
+use crate::telemetry::names;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use std::sync::Arc;
+
+/// Runs [`Directing`] for the legs of one answer.
+pub struct AnswerDirector(Arc<Directing>);
+
+/// What may become of one answer.
+pub(super) struct Directing {
+    /// The request, to be sent again.
+    pub again: Again,
+    /// Whether the answer may have further legs at all: not one of several choices, not one of a given shape.
+    pub may_go_on: bool,
+    /// Decides on calls; only where hooks listen to them.
+    pub judge: Option<Arc<Judge>>,
+    /// Asks whether the turn may end; only where hooks listen to that.
+    pub stopping: Option<Stopping>,
+}
+
+impl AnswerDirector {
+    pub(super) fn new(directing: Directing) -> Self {
+        Self(Arc::new(directing))
+    }
+}
+
+impl Director for AnswerDirector {
+    type Body = LegBody;
+
+    fn judge(&mut self, call: Call) -> BoxFuture<'static, Ruling> {
+        match &self.0.judge {
+            Some(judge) => judge.clone().decide(call).boxed(),
+            None => std::future::ready(Ruling::Allow).boxed(),
+        }
+    }
+
+    fn after(&mut self, leg: Ended) -> BoxFuture<'static, Next<LegBody>> {
+        let directing = self.0.clone();
+        async move { directing.after(leg).await }.boxed()
+    }
+
+    fn heard(&mut self, answer: &Answer, spoken: bool) {
+        self.0.again.joined.lock().hear(answer, spoken);
+    }
+
+    fn lost(&mut self, why: &str, spoken: bool) {
+        metrics::counter!(names::CONTINUATIONS, "result" => "lost").increment(1);
+        tracing::warn!(why, spoken, "an answer was lost on its way down");
+        if !spoken {
+            self.0.again.joined.lock().stay();
+        }
+    }
+}
+
+impl Directing {
+    async fn after(&self, leg: Ended) -> Next<LegBody> {
+        if leg.emptied {
+            return self.answer_refused(&leg).await;
+        }
+        if leg.is_altered() {
+            let restored = self.restored(&leg);
+            self.again.joined.lock().restore(restored);
+            return Next::End;
+        }
+        match &self.stopping {
+            Some(stopping) if self.may_go_on => stopping.follow_up(&self.again, leg).await.map_or(Next::End, Next::Leg),
+            _ => Next::End,
+        }
+    }
+
+    /// All calls of the leg were refused: the model is told, and goes on. Where that is not possible the client gets the
+    /// reason as text.
+    async fn answer_refused(&self, leg: &Ended) -> Next<LegBody> {
+        let results: Vec<LegResult> = leg.calls.iter().filter_map(told).collect();
+        let reply = || LegReply::Results(results.clone());
+        let refusal = match self.may_answer(leg) {
+            Ok(()) => match self.again.send(leg, reply()).await {
+                Ok(body) => {
+                    metrics::counter!(names::REFUSED_CALLS, "result" => "answered").increment(1);
+                    return Next::Leg(body);
+                }
+                Err(refusal) => refusal,
+            },
+            Err(refusal) => refusal,
+        };
+        metrics::counter!(names::REFUSED_CALLS, "result" => refusal.name()).increment(1);
+        tracing::warn!("a leg of nothing but refused tool calls is not answered: {refusal}");
+        if let Refusal::Upstream(_) = refusal {
+            return Next::Broken(Cut::Failed);
+        }
+        if leg.answer.finish == Finish::ToolCalls && self.may_go_on {
+            self.again.speak(leg, reply());
+        }
+        let mut reasons: Vec<String> = results.into_iter().map(|result| result.text).collect();
+        reasons.dedup();
+        Next::Say(reasons.join("\n"))
+    }
+
+    /// Whether the model may be told: it waits for results, and was not told too often in this answer.
+    fn may_answer(&self, leg: &Ended) -> Result<(), Refusal> {
+        let waits = matches!(leg.answer.finish, Finish::ToolCalls | Finish::Stop) && !leg.answer.many;
+        if !self.may_go_on || !waits {
+            return Err(Refusal::Unknown);
+        }
+        let cap = self.again.turns.config.continuation.max_per_turn;
+        if u32::try_from(self.again.joined.lock().answered()).unwrap_or(u32::MAX) >= cap {
+            return Err(Refusal::Cap);
+        }
+        Ok(())
+    }
+
+    /// The calls that later requests have to show otherwise than the client does.
+    fn restored(&self, leg: &Ended) -> Vec<Restored> {
+        let native = leg.native.as_deref().map(|answer| dialect::of(self.again.endpoint.dialect).native_calls(answer));
+        let Some(native) = native.filter(|native| native.len() == leg.calls.len()) else {
+            tracing::warn!("calls that the client does not get can't be put back into later requests");
+            return Vec::new();
+        };
+        let known = |ruled: &Ruled| known_as(&leg.answer, ruled);
+        let restored = |(at, native): (usize, String)| {
+            let ruled = leg.calls.get(at)?;
+            let stands = match &ruled.ruling {
+                Ruling::Allow => return None,
+                Ruling::Replace(_) => Stands::Instead(known(ruled)),
+                Ruling::Refuse(_) => {
+                    let next = leg.calls.iter().skip(at).find(|ruled| ruled.is_shown());
+                    next.map_or(Stands::Last, |next| Stands::Before(known(next)))
+                }
+            };
+            Some(Restored { native, stands, result: told(ruled) })
+        };
+        native.into_iter().enumerate().filter_map(restored).collect()
+    }
+}
+
+/// What the model is told of a refused call.
+fn told(Ruled { call, ruling }: &Ruled) -> Option<LegResult> {
+    let Ruling::Refuse(text) = ruling else { return None };
+    Some(LegResult { id: call.id.clone(), name: call.name.clone(), text: text.clone(), is_error: true })
+}
+
+/// The key of a call in the client's copy of the answer.
+fn known_as(answer: &Answer, Ruled { call, ruling }: &Ruled) -> String {
+    let id = if answer.loose_ids { "" } else { call.id.as_str() };
+    let input = match ruling {
+        Ruling::Replace(input) => input.as_str(),
+        _ => call.input.get(),
+    };
+    call_key(id, &call.name, input)
+}
