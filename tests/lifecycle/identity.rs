@@ -144,7 +144,7 @@ hooks:
 async fn a_session_is_named_in_the_url_and_the_prefix_does_not_go_up() {
     for (speech, stream) in every_form() {
         let stage = Stage::usual().await;
-        let body = speech.body(&[Item::user("one")], stream).to_string();
+        let body = speech.body(&[Item::user("one")], stream, &["look"]).to_string();
         let credential = "authorization: Bearer key\r\n";
         for (prefix, headers, session, who) in [
             ("/s/url%201", String::new(), "url 1", "main"),

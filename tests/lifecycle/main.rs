@@ -29,4 +29,5 @@ mod side;
 mod stop;
 mod streams;
 mod system;
+mod tools;
 mod workers;

@@ -126,28 +126,38 @@ impl Speech {
         }
     }
 
-    /// A request with `You are normal.` as instructions.
-    pub fn body(self, history: &[Item], stream: bool) -> Value {
+    /// A request with `You are normal.` as instructions, and these tools.
+    pub fn body(self, history: &[Item], stream: bool, tools: &[&str]) -> Value {
+        let tools: Vec<Value> = tools.iter().map(|name| self.tool(name)).collect();
         let items: Vec<Value> = history.iter().flat_map(|item| self.items(item)).collect();
         match self {
             Self::Anthropic => {
                 json!({"model": MODEL, "max_tokens": 1024, "system": "You are normal.", "messages": items, "stream": stream,
-                    "tools": [{"name": "look", "input_schema": {"type": "object"}}]})
+                    "tools": tools})
             }
             Self::Chat => {
                 let system = json!({"role": "system", "content": "You are normal."});
                 let messages: Vec<Value> = std::iter::once(system).chain(items).collect();
                 json!({"model": MODEL, "messages": messages, "stream": stream, "stream_options": {"include_usage": true},
-                    "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]})
+                    "tools": tools})
             }
             Self::Responses => {
                 json!({"model": MODEL, "instructions": "You are normal.", "input": items, "stream": stream, "store": false,
-                    "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}}]})
+                    "tools": tools})
             }
             Self::Gemini => {
                 json!({"systemInstruction": {"parts": [{"text": "You are normal."}]}, "contents": items,
-                    "tools": [{"functionDeclarations": [{"name": "look", "parameters": {"type": "OBJECT"}}]}]})
+                    "tools": [{"functionDeclarations": tools}]})
             }
+        }
+    }
+
+    fn tool(self, name: &str) -> Value {
+        match self {
+            Self::Anthropic => json!({"name": name, "input_schema": {"type": "object"}}),
+            Self::Chat => json!({"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}),
+            Self::Responses => json!({"type": "function", "name": name, "parameters": {"type": "object"}}),
+            Self::Gemini => json!({"name": name, "parameters": {"type": "OBJECT"}}),
         }
     }
 
@@ -170,7 +180,7 @@ impl Speech {
                 vec![json!({"type": "function_call_output", "call_id": call, "output": text})]
             }
             (Self::Gemini, Item::Result { call, text }) => {
-                let response = json!({"id": call, "name": "look", "response": {"output": text}});
+                let response = json!({"id": call, "name": tool_of(call), "response": {"output": text}});
                 vec![json!({"role": "user", "parts": [{"functionResponse": response}]})]
             }
             (_, Item::Model { text, calls }) => self.model_items(text, calls),
@@ -182,7 +192,8 @@ impl Speech {
         match self {
             Self::Anthropic => {
                 let text = said.map(|t| json!({"type": "text", "text": t}));
-                let uses = calls.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "look", "input": {}}));
+                let uses =
+                    calls.iter().map(|id| json!({"type": "tool_use", "id": id, "name": tool_of(id), "input": {}}));
                 vec![json!({"role": "assistant", "content": text.into_iter().chain(uses).collect::<Vec<_>>()})]
             }
             Self::Chat => {
@@ -198,7 +209,7 @@ impl Speech {
             }
             Self::Gemini => {
                 let text = said.map(|t| json!({"text": t}));
-                let calls = calls.iter().map(|id| json!({"functionCall": {"id": id, "name": "look", "args": {}}}));
+                let calls = calls.iter().map(|id| json!({"functionCall": {"id": id, "name": tool_of(id), "args": {}}}));
                 vec![json!({"role": "model", "parts": text.into_iter().chain(calls).collect::<Vec<_>>()})]
             }
         }
@@ -442,8 +453,13 @@ fn read_response(response: &Value, heard: &mut Heard) {
     heard.finish = string(&response["status"]);
 }
 
+/// The tool that a call is to: what stands before a dot in its id, else `look`.
+pub fn tool_of(call: &str) -> &str {
+    call.split_once('.').map_or("look", |(tool, _)| tool)
+}
+
 fn chat_call(id: &str) -> Value {
-    json!({"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}})
+    json!({"id": id, "type": "function", "function": {"name": tool_of(id), "arguments": "{}"}})
 }
 
 fn chat_usage() -> Value {
@@ -470,7 +486,7 @@ fn anthropic_events(n: usize, words: &Words, finish: &str) -> Vec<Value> {
     }
     for id in &words.calls {
         let delta = json!({"type": "input_json_delta", "partial_json": "{}"});
-        block(json!({"type": "tool_use", "id": id, "name": "look", "input": {}}), vec![delta]);
+        block(json!({"type": "tool_use", "id": id, "name": tool_of(id), "input": {}}), vec![delta]);
     }
     events.push(json!({"type": "message_delta", "delta": {"stop_reason": finish, "stop_sequence": null},
         "usage": {"output_tokens": 5}}));
@@ -503,7 +519,7 @@ fn response_message(id: &str, text: &str) -> Value {
 }
 
 fn response_call(id: &str) -> Value {
-    json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": "look", "arguments": "{}",
+    json!({"type": "function_call", "id": format!("fc_{id}"), "call_id": id, "name": tool_of(id), "arguments": "{}",
         "status": "completed"})
 }
 

@@ -164,7 +164,7 @@ impl Stage {
     }
 
     pub fn agent(&self, speech: Speech, stream: bool) -> Agent<'_> {
-        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![] }
+        Agent { stage: self, speech, stream, headers: session("s1"), history: vec![], tools: &["look"] }
     }
 
     /// The bodies that the provider received.
@@ -221,6 +221,7 @@ pub struct Agent<'a> {
     pub stream: bool,
     pub headers: String,
     pub history: Vec<Item>,
+    pub tools: &'static [&'static str],
 }
 
 impl Agent<'_> {
@@ -271,6 +272,6 @@ impl Agent<'_> {
     }
 
     pub fn body(&self) -> String {
-        self.speech.body(&self.history, self.stream).to_string()
+        self.speech.body(&self.history, self.stream, self.tools).to_string()
     }
 }

@@ -331,7 +331,7 @@ async fn b01_a_message_in_the_middle_of_a_turn_stays_behind_the_results() {
     for (speech, body) in bodies {
         for settings in [STABLE, SYSTEM] {
             let stage = Stage::set(settings).await;
-            let first = speech.body(&[Item::user("run ls")], false).to_string();
+            let first = speech.body(&[Item::user("run ls")], false, &["look"]).to_string();
             stage.post(speech.target(false), &session("s1"), &first).await;
             stage.post(speech.target(false), &session("s1"), body).await;
             let up = stage.last_body();

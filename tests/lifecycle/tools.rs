@@ -1,0 +1,317 @@
+//! Tools bind: what the model calls is held to what hooks left it.
+use crate::speech::{Finish, Speech, Words, every_form};
+use crate::stage::{Agent, Play, Stage, session};
+use crate::support::provider::answer;
+use crate::support::{Answer, Gate, Recorded, Step, soon};
+use serde_json::{Value, json};
+
+const NO_BASH: &str = "
+hooks:
+  - { name: no-bash, on: model.context, run: { edits: [{ op: tools.remove, names: ['ba*'] }] } }
+";
+
+const JUDGED: &str = "
+hooks:
+  - { name: judge, on: tool.call, run: { http: { url: 'HOOKS' } } }
+";
+
+/// The provider says one of these after the other, and the last one again and again.
+fn says(script: Vec<Words>) -> Box<dyn Fn(&Recorded, usize) -> Vec<Step> + Send + Sync> {
+    Box::new(move |request, n| Speech::of(request).answer(request, n, &script[n.min(script.len() - 1)]))
+}
+
+fn no_bash(script: Vec<Words>) -> Play {
+    Play { hooks: NO_BASH, says: says(script), ..Play::default() }
+}
+
+/// The hook of `tool.call` answers so to calls of `bash`.
+fn judged(script: Vec<Words>, tool: Value) -> Play {
+    let answers = move |event: &Value| match event["tool"]["name"].as_str() {
+        Some("bash") => (None, json!({ "tool": tool })),
+        _ => (None, json!({})),
+    };
+    Play { hooks: JUDGED, says: says(script), answers: Box::new(answers), ..Play::default() }
+}
+
+fn agent(stage: &Stage, speech: Speech, stream: bool) -> Agent<'_> {
+    Agent { tools: &["bash", "edit"], ..stage.agent(speech, stream) }
+}
+
+fn calls(text: &str, calls: &[&str]) -> Words {
+    Words { calls: calls.iter().map(|call| (*call).to_owned()).collect(), ..Words::text(text) }
+}
+
+fn heard(speech: Speech, stream: bool, answer: &Answer) -> (String, Vec<String>) {
+    assert_eq!(answer.status(), 200, "{}", answer.text());
+    let heard = speech.heard(stream, &answer.body);
+    (heard.text, heard.calls)
+}
+
+/// What the model sees, item by item and text by text; instructions and empty items apart.
+fn seen(speech: Speech, body: &Value) -> Vec<String> {
+    let items = speech.seen(body).items.into_iter();
+    items
+        .flat_map(|(role, texts)| texts.into_iter().map(move |text| format!("{}: {}", who(&role), text.trim())))
+        .collect()
+}
+
+/// Roles in the words of all dialects.
+fn who(role: &str) -> &str {
+    match role {
+        "model" | "assistant" | "function_call" | "message" => "model",
+        _ => "user",
+    }
+}
+
+fn without_words(lines: &[String]) -> Vec<&str> {
+    lines.iter().map(String::as_str).filter(|line| line.contains('<')).collect()
+}
+
+#[tokio::test]
+async fn a_call_to_a_removed_tool_is_answered_and_the_model_goes_on() {
+    for (speech, stream) in every_form() {
+        let stage =
+            Stage::play(no_bash(vec![calls("let me", &["bash.1"]), Words::text("done"), Words::text("bye")])).await;
+        let mut agent = agent(&stage, speech, stream);
+        let (text, called) = heard(speech, stream, &agent.prompt("go").await);
+        assert!(text.contains("let me") && text.contains("done") && called.is_empty(), "{speech:?} {stream} {text}");
+        let second = stage.bodies()[1].to_string();
+        assert!(second.contains("is not available here"), "{speech:?} {second}");
+        agent.prompt("and now").await;
+        let lines = seen(speech, &stage.last_body());
+        let expected = ["model: <call bash.1>", "user: <result bash.1>"];
+        assert_eq!(without_words(&lines), expected, "{speech:?} {stream} {lines:?}");
+        let place = |needle: &str| lines.iter().position(|line| line.contains(needle)).expect(needle);
+        assert!(place("let me") <= place("<call") && place("<result") < place("done"), "{speech:?} {lines:?}");
+        assert!(place("done") < place("and now"));
+        assert_eq!(stage.bodies().len(), 3);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_insists_is_stopped_at_the_cap_with_an_answer_that_ended_by_itself() {
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(no_bash((0..9).map(|n| calls("", &[&format!("bash.{n}")])).collect())).await;
+        let mut agent = agent(&stage, speech, stream);
+        let answer = agent.prompt("go").await;
+        let (text, called) = heard(speech, stream, &answer);
+        assert!(called.is_empty() && text.contains("is not available here"), "{speech:?} {stream} {}", answer.text());
+        let finish = speech.heard(stream, &answer.body).finish.unwrap();
+        assert!(["end_turn", "stop", "completed", "STOP"].contains(&finish.as_str()), "{speech:?} {finish}");
+        assert_eq!(stage.bodies().len(), 4, "1 + continuation.max_per_turn");
+        agent.prompt("and now").await;
+        let lines = seen(speech, &stage.last_body());
+        let pair = |n: usize| [format!("model: <call bash.{n}>"), format!("user: <result bash.{n}>")];
+        assert_eq!(without_words(&lines), (0..4).flat_map(pair).collect::<Vec<_>>(), "{speech:?} {stream} {lines:?}");
+    }
+}
+
+#[tokio::test]
+async fn beside_an_allowed_call_a_refused_one_is_hidden_and_stands_in_later_requests() {
+    for (speech, stream) in every_form() {
+        let script = vec![calls("both", &["bash.1", "edit.2", "bash.3"]), Words::text("done")];
+        let stage = Stage::play(no_bash(script)).await;
+        let mut agent = agent(&stage, speech, stream);
+        let (text, called) = heard(speech, stream, &agent.prompt("go").await);
+        assert_eq!((text.as_str(), called), ("both", vec!["edit.2".to_owned()]), "{speech:?} {stream}");
+        agent.result("edit.2", "edited").await;
+        assert_eq!(stage.bodies().len(), 2);
+        agent.prompt("and now").await;
+        for body in stage.bodies().iter().skip(1) {
+            let lines = seen(speech, body);
+            let ids = |what: &str| -> Vec<String> {
+                let of = |line: &&String| line.contains(&format!("<{what} "));
+                lines.iter().filter(of).map(|line| line.split(['<', '>']).nth(1).unwrap().to_owned()).collect()
+            };
+            assert_eq!(ids("call"), ["call bash.1", "call edit.2", "call bash.3"], "{speech:?} {stream} {lines:?}");
+            let mut results = ids("result");
+            results.sort();
+            assert_eq!(results, ["result bash.1", "result bash.3", "result edit.2"], "{speech:?} {stream} {lines:?}");
+            assert!(body.to_string().contains("edited"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_that_no_hook_touched_do_not_bind() {
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(no_bash(vec![calls("", &["bash.1"])])).await;
+        let mut agent = stage.agent(speech, stream);
+        let (_, called) = heard(speech, stream, &agent.prompt("go").await);
+        assert_eq!(called, ["bash.1"], "{speech:?}: the request had no such tool, so that none was removed");
+    }
+}
+
+#[tokio::test]
+async fn tools_bind_where_there_is_no_session_too() {
+    for (speech, stream) in every_form() {
+        let play = no_bash(vec![calls("let me", &["bash.1"]), Words::text("done")]);
+        let stage = Stage::play(Play { settings: "sessions: { without_id: none }", ..play }).await;
+        let mut agent = agent(&stage, speech, stream).headers("");
+        let (text, called) = heard(speech, stream, &agent.prompt("go").await);
+        assert!(text.contains("done") && called.is_empty(), "{speech:?} {stream} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_denied_call_brings_the_model_the_reason() {
+    for (speech, stream) in every_form() {
+        let script = vec![calls("let me", &["bash.1"]), Words::text("done")];
+        let stage = Stage::play(judged(script, json!({"deny": "not on fridays"}))).await;
+        let mut agent = agent(&stage, speech, stream);
+        let (text, called) = heard(speech, stream, &agent.prompt("go").await);
+        assert!(text.contains("done") && called.is_empty(), "{speech:?} {stream} {text}");
+        assert!(stage.last_body().to_string().contains("not on fridays"), "{speech:?}");
+        let asked = stage.events("tool.call");
+        assert_eq!(asked.len(), 1);
+        let expected = json!({"name": "bash", "input": {}, "result": null, "is_error": false});
+        for (member, value) in expected.as_object().unwrap() {
+            assert_eq!(asked[0]["tool"][member], *value, "{speech:?} {member}");
+        }
+        assert_eq!(asked[0]["prompt"]["text"], "go");
+    }
+}
+
+#[tokio::test]
+async fn a_call_gets_another_input_and_the_model_keeps_its_own() {
+    for (speech, stream) in every_form() {
+        let script = vec![calls("let me", &["bash.1"]), Words::text("done")];
+        let stage = Stage::play(judged(script, json!({"input": {"command": "ls"}}))).await;
+        let mut agent = agent(&stage, speech, stream);
+        let answer = agent.prompt("go").await;
+        let (_, called) = heard(speech, stream, &answer);
+        assert_eq!(called, ["bash.1"], "{speech:?} {stream}");
+        assert!(
+            answer.text().contains("command") && answer.text().contains("ls"),
+            "{speech:?} {stream} {}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_no_hook_minds_passes_byte_for_byte() {
+    for (speech, stream) in every_form() {
+        let words = calls("let me", &["bash.1", "edit.2"]);
+        let stage = Stage::play(judged(vec![words.clone()], json!({}))).await;
+        let answer = agent(&stage, speech, stream).prompt("go").await;
+        let sent: Vec<u8> = match stream {
+            true => speech.frames(0, &words).concat(),
+            false => answer.body.clone(),
+        };
+        assert_eq!(String::from_utf8_lossy(&answer.body), String::from_utf8_lossy(&sent), "{speech:?}");
+        assert_eq!(stage.events("tool.call").len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn text_is_not_delayed_by_a_call_that_is_held() {
+    for speech in crate::speech::ALL {
+        let gate = Gate::new();
+        let held = gate.clone();
+        let play = Play {
+            hooks: JUDGED,
+            says: says(vec![calls("WORDS", &["bash.1"])]),
+            answers: Box::new(move |_| (Some(held.clone()), json!({}))),
+            ..Play::default()
+        };
+        let stage = Stage::play(play).await;
+        let mut agent = agent(&stage, speech, true);
+        agent.history.push(crate::speech::Item::user("go"));
+        let mut client = agent.begin().await;
+        client.head().await;
+        let mut text = String::new();
+        soon(async {
+            while !text.contains("WORDS") {
+                text += &String::from_utf8_lossy(&client.chunk().await.unwrap().expect("more"));
+            }
+        })
+        .await;
+        stage.wait_events("tool.call", 1).await;
+        assert!(!text.contains("bash.1"), "{speech:?} {text}");
+        gate.open();
+        soon(async {
+            while let Ok(Some(chunk)) = client.chunk().await {
+                text += &String::from_utf8_lossy(&chunk);
+            }
+        })
+        .await;
+        assert!(text.contains("bash.1"), "{speech:?} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_failed_check_lets_the_call_pass_unless_it_says_block() {
+    for (on_error, passes) in [("skip", true), ("block", false)] {
+        let hooks = format!(
+            "\nhooks:\n  - {{ name: judge, on: tool.call, on_error: {on_error}, run: {{ http: {{ url: 'HOOKS' }} }} }}\n"
+        );
+        let play = Play {
+            hooks: hooks.leak(),
+            says: says(vec![calls("", &["bash.1"]), Words::text("done")]),
+            answers: Box::new(|_| (None, Value::Null)),
+            ..Play::default()
+        };
+        let stage = Stage::play(play).await;
+        let (_, called) = heard(Speech::Anthropic, true, &agent(&stage, Speech::Anthropic, true).prompt("go").await);
+        assert_eq!(!called.is_empty(), passes, "{on_error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_can_not_be_read_does_not_go_down_where_tools_bind() {
+    let compressed = |_: &Recorded, _: usize| {
+        answer("200 OK", "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", "xx")
+    };
+    let stage = Stage::play(Play { says: Box::new(compressed), ..no_bash(vec![Words::text("")]) }).await;
+    let mut agent = agent(&stage, Speech::Anthropic, true);
+    agent.history.push(crate::speech::Item::user("go"));
+    let answer = agent.ask().await;
+    assert_eq!(answer.status(), 502, "{}", answer.text());
+    assert!(answer.text().contains("api_error"), "{}", answer.text());
+}
+
+#[tokio::test]
+async fn an_upstream_that_fails_behind_a_refused_call_ends_the_stream_as_an_error() {
+    let fails = |request: &Recorded, n: usize| match n {
+        0 => Speech::of(request).answer(request, n, &calls("let me", &["bash.1"])),
+        _ => answer("529 Overloaded", "content-type: application/json\r\n", "{}"),
+    };
+    for speech in crate::speech::ALL {
+        let stage = Stage::play(Play { says: Box::new(fails), ..no_bash(vec![Words::text("")]) }).await;
+        let mut agent = agent(&stage, speech, true);
+        agent.history.push(crate::speech::Item::user("go"));
+        let text = agent.ask().await.text();
+        assert!(
+            text.contains("error") && !text.contains("message_stop") && !text.contains("[DONE]"),
+            "{speech:?} {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_short_says_so_even_where_its_calls_are_refused() {
+    let words = Words { finish: Finish::Length, ..calls("let me", &["bash.1"]) };
+    for (speech, stream) in every_form() {
+        let stage = Stage::play(no_bash(vec![words.clone()])).await;
+        let answer = agent(&stage, speech, stream).prompt("go").await;
+        let heard = speech.heard(stream, &answer.body);
+        assert!(heard.calls.is_empty(), "{speech:?} {stream}");
+        let finish = heard.finish.unwrap_or_default();
+        assert!(["max_tokens", "length", "incomplete", "MAX_TOKENS"].contains(&finish.as_str()), "{speech:?} {finish}");
+        assert_eq!(stage.bodies().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn tools_that_can_not_be_seen_pass_or_are_stopped_as_configured() {
+    let body =
+        json!({"model": "m", "previous_response_id": "resp_0", "prompt": {"id": "pmpt_1"}, "input": "go"}).to_string();
+    for (policy, requests) in [("pass", 1), ("block", 0)] {
+        let settings = format!("policies: {{ on_opaque: {policy} }}").leak();
+        let stage = Stage::play(Play { settings, ..no_bash(vec![Words::text("done")]) }).await;
+        let answer = stage.post("/v1/responses", &session("s1"), &body).await;
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        assert_eq!(stage.provider.requests().len(), requests, "{policy} {}", answer.text());
+    }
+}
