@@ -100,7 +100,7 @@ async fn a_model_that_insists_is_stopped_at_the_cap_with_an_answer_that_ended_by
         assert!(["end_turn", "stop", "completed", "STOP"].contains(&finish.as_str()), "{speech:?} {finish}");
         assert_eq!(stage.bodies().len(), 4, "1 + continuation.max_per_turn");
         agent.prompt("and now").await;
-        let lines = seen(speech, &stage.last_body());
+        let lines = seen(speech, &stage.bodies()[4]);
         let pair = |n: usize| [format!("model: <call bash.{n}>"), format!("user: <result bash.{n}>")];
         assert_eq!(without_words(&lines), (0..4).flat_map(pair).collect::<Vec<_>>(), "{speech:?} {stream} {lines:?}");
     }

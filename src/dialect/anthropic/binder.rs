@@ -13,7 +13,9 @@ use crate::json::{Kind, raw};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Why a message ends whose calls are all refused.
+/// Says that the client has calls to answer. A message whose calls are all refused ended by itself instead; one that was
+/// cut short stays that.
+const WAITS: &str = r#""tool_use""#;
 const ENDED: &str = r#""end_turn""#;
 
 /// Whether the client makes the call that a block of this type is. The others are made by the provider.
@@ -267,7 +269,9 @@ impl Binder for StreamBinder {
             match read(&piece)? {
                 Some(event) if event.is_final_delta() => {
                     let mut delta = Rewrite::of_any(event.event.delta);
-                    delta.set("stop_reason", ENDED);
+                    if delta.get("stop_reason") == Some(WAITS) {
+                        delta.set("stop_reason", ENDED);
+                    }
                     let mut data = Rewrite::of(event.raw).map_err(BindError::unreadable)?;
                     data.set("delta", delta.finish());
                     pass_with(&piece, &data.finish(), pass);
@@ -328,7 +332,7 @@ impl Bound for BoundMessage {
         kept.extend(notice.map(|text| format!(r#"{{"type":"text","text":{}}}"#, raw::quote(text))));
         let content = format!("[{}]", kept.join(","));
         message.set("content", content);
-        if is_emptied {
+        if is_emptied && message.get("stop_reason") == Some(WAITS) {
             message.set("stop_reason", ENDED);
         }
         Ok(message.finish())
