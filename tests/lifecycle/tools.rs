@@ -1,6 +1,6 @@
 //! Tools bind: what the model calls is held to what hooks left it.
 use crate::speech::{Finish, Speech, Words, every_form};
-use crate::stage::{Agent, Play, Stage, session};
+use crate::stage::{Agent, Play, Says, Stage, session};
 use crate::support::provider::answer;
 use crate::support::{Answer, Gate, Recorded, Step, soon};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ hooks:
 ";
 
 /// The provider says one of these after the other, and the last one again and again.
-fn says(script: Vec<Words>) -> Box<dyn Fn(&Recorded, usize) -> Vec<Step> + Send + Sync> {
+fn says(script: Vec<Words>) -> Box<Says> {
     Box::new(move |request, n| Speech::of(request).answer(request, n, &script[n.min(script.len() - 1)]))
 }
 
