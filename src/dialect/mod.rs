@@ -41,7 +41,7 @@ pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
 
 use crate::context::{Answer, AnswerForm, Binding, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
-use crate::json::{Doc, ScanError, Splice};
+use crate::json::{Doc, ScanError, Span, Splice};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -214,6 +214,14 @@ pub trait Dialect: Send + Sync + 'static {
     /// # Errors
     /// [`ViewError`] when the body is ambiguous, or of a shape that the dialect does not know.
     fn view(&self, doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Result<RequestView, ViewError>;
+
+    /// The bodies of a batch, each where it stands; none where the batch names a file that holds them.
+    ///
+    /// # Errors
+    /// [`ViewError`] when the batch is ambiguous, or of a shape that the dialect does not know.
+    fn batch(&self, _doc: &Doc) -> Result<Vec<Span>, ViewError> {
+        Ok(Vec::new())
+    }
 
     /// Lowers placements to edits of the body; the result is legal for the dialect.
     ///

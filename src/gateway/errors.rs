@@ -42,6 +42,9 @@ pub enum GatewayError {
     /// A defect of the gateway's own; the text is for the log.
     #[error("{0}")]
     Internal(String),
+    /// A hook refused a body of a batch; the text is its reason.
+    #[error("{0}")]
+    Blocked(String),
     /// An answer that could not be held to the tools that it may call.
     #[error("the answer could not be held to the tools that it may call")]
     Withheld,
@@ -99,6 +102,7 @@ impl GatewayError {
             Self::InvalidSession(_) => (StatusCode::BAD_REQUEST, "invalid_session"),
             Self::InvalidBody(_) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::ThreadUnsupported => (StatusCode::BAD_REQUEST, "thread_unsupported_request"),
+            Self::Blocked(_) => (StatusCode::BAD_REQUEST, "blocked"),
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
             Self::Withheld => (StatusCode::BAD_GATEWAY, "withheld"),
             Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),

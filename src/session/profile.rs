@@ -50,6 +50,8 @@ pub enum RequestKind {
     Side,
     /// Asks for a summary that will replace the history.
     Compaction,
+    /// One of many bodies that are answered later.
+    Batch,
 }
 
 /// Where a client's history makes one layout the right one.

@@ -2,7 +2,7 @@
 use crate::speech::{Finish, Speech, Words, every_form};
 use crate::stage::{Agent, Play, Says, Stage, session};
 use crate::support::provider::answer;
-use crate::support::{Answer, Gate, Recorded, Step, soon};
+use crate::support::{Answer, Gate, Recorded, soon};
 use serde_json::{Value, json};
 
 const NO_BASH: &str = "

@@ -183,10 +183,10 @@ impl StreamBinder {
     }
 }
 
-/// The event of a piece; `None` where it says nothing, or is no JSON object, as the marker of some servers: no client can
+/// The event of a piece; `None` where it says nothing, or holds no object, as the marker of some servers: no client can
 /// take that for a call.
 fn read<'p>(piece: &'p Piece<'_>) -> Result<Option<JoinedEvent<'p>>, BindError> {
-    let Some(data) = piece.data.filter(|data| data.trim_ascii_start().starts_with(b"{")) else { return Ok(None) };
+    let Some(data) = piece.data.filter(|data| data.contains(&b'{')) else { return Ok(None) };
     JoinedEvent::read(piece, data).map(Some).map_err(BindError::unreadable)
 }
 

@@ -37,7 +37,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             _ => return Err(LowerError::NoPlace { item: *item }),
         }
     }
-    for (item, results) in restore::results(view, &plan)? {
+    for (item, results) in restore::results(doc, view, &plan)? {
         edits.entry(item).or_default().front.splice(0..0, results);
     }
     for (item, around) in &edits {

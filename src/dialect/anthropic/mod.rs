@@ -1,5 +1,6 @@
 //! Anthropic Messages (`/v1/messages`, `count_tokens`, `batches`), also as other platforms and gateways serve it under a
 //! prefix.
+mod batch;
 mod binder;
 mod block;
 mod body;
@@ -30,7 +31,7 @@ use super::{
 };
 use crate::context::answer::call_key as answer_call_key;
 use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
-use crate::json::{Doc, Splice};
+use crate::json::{Doc, Span, Splice};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -50,6 +51,10 @@ impl Dialect for Anthropic {
 
     fn view(&self, doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Result<RequestView, ViewError> {
         view::view(doc, endpoint, reading)
+    }
+
+    fn batch(&self, doc: &Doc) -> Result<Vec<Span>, ViewError> {
+        batch::bodies(doc)
     }
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {

@@ -23,14 +23,19 @@ pub(super) fn restore(doc: &Doc, view: &RequestView, plan: &Plan<'_>, splice: &m
     }
 }
 
-/// The results that go with the calls, by the item that they stand in.
+/// The results that go with the calls, by the item that they stand in; none of calls that have no place.
 ///
 /// # Errors
 /// [`LowerError::NoPlace`] for a delta that brings nothing that could hold them.
-pub(super) fn results(view: &RequestView, plan: &Plan<'_>) -> Result<Vec<(usize, Vec<String>)>, LowerError> {
+pub(super) fn results(doc: &Doc, view: &RequestView, plan: &Plan<'_>) -> Result<Vec<(usize, Vec<String>)>, LowerError> {
+    let elements = doc.get("messages").map(|messages| messages.elements.as_slice()).unwrap_or_default();
     let of = |(item, calls): (&usize, &Vec<&Restored>)| {
         let told: Vec<String> = calls.iter().filter_map(|call| call.result.as_ref()).map(result).collect();
-        view.next_speech(*item).filter(|_| !told.is_empty()).map(|next| (next, told))
+        let has_place = || restored(&history::texts(doc, elements, view.items.get(*item)?), calls);
+        if told.is_empty() {
+            return None;
+        }
+        view.next_speech(*item).filter(|_| has_place().is_some()).map(|next| (next, told))
     };
     let mut results: Vec<_> = plan.restored.iter().filter_map(of).collect();
     if !plan.owed.is_empty() {

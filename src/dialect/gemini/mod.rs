@@ -1,4 +1,5 @@
 //! Gemini `generateContent` and its neighbours, as Google AI Studio and Vertex serve them.
+mod batch;
 mod binder;
 mod body;
 mod chunk;
@@ -31,7 +32,7 @@ use super::{
     ViewError, WireError,
 };
 use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
-use crate::json::{Doc, Splice};
+use crate::json::{Doc, Span, Splice};
 use bytes::Bytes;
 use framing::Framing;
 use joiner::StreamJoiner;
@@ -68,6 +69,10 @@ impl Dialect for Gemini {
 
     fn view(&self, doc: &Doc, endpoint: &Endpoint, reading: &Reading<'_>) -> Result<RequestView, ViewError> {
         view::view(doc, endpoint, reading)
+    }
+
+    fn batch(&self, doc: &Doc) -> Result<Vec<Span>, ViewError> {
+        batch::bodies(doc)
     }
 
     fn lower(&self, doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {

@@ -8,6 +8,7 @@
 
 mod again;
 mod alias;
+mod batch;
 mod compose;
 mod director;
 mod ending;
@@ -136,6 +137,9 @@ pub enum TurnError {
     /// The provider holds the history that something would have to be placed in; the client sends all of it instead.
     #[error("this thread can't be continued here; send the full conversation without `thread`")]
     ThreadUnsupported,
+    /// A hook refused one of the bodies of a batch; the text is its reason.
+    #[error("{0}")]
+    Blocked(String),
     /// A defect: the phases ended without a result.
     #[error("the request was lost")]
     Lost(tokio::task::JoinError),
@@ -224,6 +228,9 @@ impl Turns {
             }
         };
         self.show_request(&read);
+        if read.asked.endpoint.operation == Operation::Batch {
+            return self.batch(read).await;
+        }
         if read.asked.endpoint.operation != Operation::Generate {
             let body = compose::lower(&read, Scene::empty());
             return self.policed(read, None, &[], body).await;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 /// A request as the edge hands it over.
+#[derive(Clone)]
 pub struct Asked {
     /// What the path names.
     pub endpoint: Endpoint,
@@ -103,6 +104,7 @@ impl Read {
             (Operation::Generate, RequestKind::Turn) => "turn",
             (Operation::Generate, RequestKind::Side) => "side",
             (Operation::Generate, RequestKind::Compaction) => "compaction",
+            (Operation::Generate, RequestKind::Batch) => "batch",
         }
     }
 
@@ -195,8 +197,8 @@ impl Turns {
         let deadline = Instant::now() + self.config.lifecycle.request_deadline;
         let doc = Doc::parse(asked.body.clone())?;
         let rename = self.rename(&doc);
-        let is_policed = asked.endpoint.operation == Operation::Count && self.pipeline.has(EventKind::ModelContext);
-        if self.config.hooks.is_empty() || (asked.endpoint.operation != Operation::Generate && !is_policed) {
+        let is_policed = asked.endpoint.operation == Operation::Generate || self.pipeline.has(EventKind::ModelContext);
+        if self.config.hooks.is_empty() || !is_policed {
             return Ok(Looked::unread(&doc, rename.as_ref()));
         }
         let profile = self.sessions.profiles.of(&asked.headers);

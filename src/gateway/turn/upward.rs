@@ -54,6 +54,12 @@ impl Upward {
         Ok(())
     }
 
+    /// What another one says comes behind.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.headers.extend(other.headers);
+        self.model = other.model.or(self.model.take());
+    }
+
     /// Changes the headers.
     pub fn apply(self, headers: &mut HeaderMap) {
         for (name, value) in self.headers {

@@ -175,6 +175,13 @@ fn a_call_is_not_put_back_where_its_result_has_no_place() {
 }
 
 #[test]
+fn a_result_does_not_stand_without_its_call() {
+    let body = r#"{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"tool_use","id":"u","name":"edit","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"u","content":"done"}]}]}"#;
+    let call = restored("{}", Stands::Before("other".to_owned()), told("t"));
+    assert_eq!(lower(PATH, body, &[Place::Restore { item: 1, calls: vec![call].into() }]).unwrap(), body);
+}
+
+#[test]
 fn an_answer_is_taken_apart_and_its_last_part_gets_its_calls_back() {
     let body = r#"{"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"one"},{"type":"text","text":"two"},{"type":"tool_use","id":"u","name":"edit","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"u","content":"done"}]}]}"#;
     let first = r#"{"role":"assistant","content":[{"type":"text","text":"one"},{"type":"tool_use","id":"t1","name":"bash","input":{}}]}"#;
