@@ -30,7 +30,7 @@ fn tool(speech: Speech, name: &str) -> Value {
 
 /// Sends a history to a model with these tools; the body that the provider got.
 async fn sent(stage: &Stage, speech: Speech, stream: bool, model: &str, tools: &[&str], history: &[Item]) -> Value {
-    let mut body = speech.body(history, stream);
+    let mut body = speech.body(history, stream, &["look"]);
     let tools: Vec<Value> = tools.iter().map(|name| tool(speech, name)).collect();
     match speech {
         Speech::Gemini => body["tools"] = json!([{"functionDeclarations": tools}]),

@@ -24,7 +24,7 @@ impl Turns {
         for span in read.dialect().batch(&read.doc).map_err(unreadable)? {
             let part = self.part(&read, span)?;
             let body = lower(&part, Scene::empty());
-            let Policed { body, upward: of_part, reply, .. } = self.police(&part, None, body).await?;
+            let Policed { body, upward: of_part, reply, .. } = self.police(&part, None, &[], body).await?;
             if let Some(reason) = reply {
                 return Err(TurnError::Blocked(reason));
             }

@@ -417,7 +417,7 @@ proptest! {
         let leg = leg.concat();
         let known: HashSet<String> = allowed.into_iter().map(str::to_owned).collect();
         let tools = if all_but {
-            Roster::AllBut { removed: known, globs: vec![] }
+            Roster::AllBut { removed: known, gone: vec![], kept: vec![] }
         } else {
             Roster::Only(known)
         };
