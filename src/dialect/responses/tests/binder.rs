@@ -390,7 +390,7 @@ proptest! {
         asks in any::<bool>(),
     ) {
         let known: HashSet<String> = ["a", "c"].map(str::to_owned).into();
-        let tools = if all_but { Roster::AllBut { removed: known, globs: vec![] } } else { Roster::Only(known) };
+        let tools = if all_but { Roster::AllBut { removed: known, gone: vec![], kept: vec![] } } else { Roster::Only(known) };
         let decide = |call: &Call| match call.name.as_str() {
             "c" => Ruling::Refuse("no".to_owned()),
             _ => Ruling::Replace("{}".to_owned()),
