@@ -44,9 +44,10 @@ impl Check {
         match (self.json, problems.is_empty()) {
             (true, _) => print(report(&source, &problems))?,
             (false, true) => print(format_args!("{source}: ok"))?,
+            (false, false) if problems.is_fine() => print(format_args!("{problems}\n{source}: ok"))?,
             (false, false) => print(&problems)?,
         }
-        Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if problems.is_fine() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
@@ -70,11 +71,12 @@ fn report(source: &str, problems: &Problems) -> Value {
             "key": problem.key,
             "message": problem.what,
             "fatal": problem.severity == Severity::Fatal,
+            "notice": problem.severity == Severity::Notice,
         })
     };
     json!({
         "config": source,
-        "ok": problems.is_empty(),
+        "ok": problems.is_fine(),
         "problems": problems.list.iter().map(problem).collect::<Vec<_>>(),
     })
 }

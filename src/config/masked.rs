@@ -139,6 +139,15 @@ fn run(run: &Run) -> Value {
             "edit_tools": context.edit_tools,
             "place": context.place.word(),
         }}),
+        Run::ClaudeCode(scripts) => json!({"claude_code": {
+            "settings": scripts.settings,
+            "project_dir": scripts.project_dir,
+            "cwd": scripts.cwd,
+            "agent_type": scripts.agent_type,
+            "on_ask": scripts.on_ask.word(),
+            "env": masked_names(scripts.env.keys().map(String::as_str)),
+            "env_pass": scripts.env_pass,
+        }}),
         Run::Http { url, headers } => json!({"http": {
             "url": without_query(url),
             "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),

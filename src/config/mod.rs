@@ -8,6 +8,7 @@
 
 mod any;
 pub mod case;
+pub mod claude_code;
 mod collection;
 pub mod condition;
 mod edits;

@@ -15,14 +15,16 @@ impl Place {
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
-/// What a problem does to `serve`; `check` fails on either.
+/// What a problem does to `serve` and `check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The configuration can't be used.
     Fatal,
     /// Something outside the file is not in order yet (a hook's script is missing). A hook never breaks a session, so the
-    /// gateway starts and the hook fails when it runs.
+    /// gateway starts and the hook fails when it runs; `check` fails.
     Warning,
+    /// Nothing is wrong, but something written has no effect here. Both say so, and go on.
+    Notice,
 }
 
 /// One thing that is wrong.
@@ -62,15 +64,21 @@ impl Problems {
 
     /// One line each: `file:line:col: key: what`.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        self.list.iter().map(|Problem { place, key, what, .. }| {
+        self.list.iter().map(|Problem { place, key, what, severity }| {
             let colon = if key.is_empty() { "" } else { ": " };
-            format!("{}:{}:{}: {key}{colon}{what}", self.file, place.line, place.column)
+            let notice = if *severity == Severity::Notice { "notice: " } else { "" };
+            format!("{}:{}:{}: {key}{colon}{notice}{what}", self.file, place.line, place.column)
         })
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// Whether nothing is wrong: at most notices.
+    pub fn is_fine(&self) -> bool {
+        self.list.iter().all(|p| p.severity == Severity::Notice)
     }
 
     /// Whether one of them is fatal.

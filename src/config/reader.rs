@@ -101,6 +101,11 @@ impl<'a> Reader<'a> {
         self.keep(at, what.into(), Severity::Warning);
     }
 
+    /// Keeps a problem of what the value leads to, such as a file.
+    pub(super) fn keep_at<T>(&mut self, at: &At<T>, what: impl Into<String>, severity: Severity) {
+        self.keep(at, what.into(), severity);
+    }
+
     /// Whether something under `key` was refused.
     pub(super) fn has_refused(&self, key: &str) -> bool {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);

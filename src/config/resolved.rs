@@ -1,5 +1,6 @@
 //! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
 //! at start. Field names follow CONTRACT section 2.
+use super::claude_code::ClaudeCode;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
@@ -332,7 +333,7 @@ pub enum Mode {
 pub struct Hook {
     /// Unique.
     pub name: String,
-    /// When it runs; not empty.
+    /// When it runs.
     pub on: Vec<EventKind>,
     /// What it does.
     pub run: Run,
@@ -432,6 +433,8 @@ pub enum Run {
     },
     /// What each model is told and which tools it edits files with.
     ModelContext(Arc<ModelContext>),
+    /// Hook scripts written for Claude Code.
+    ClaudeCode(Box<ClaudeCode>),
     /// A POST.
     Http {
         /// Where.

@@ -81,7 +81,7 @@ fn the_examples_in_the_shipped_file_are_valid() {
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
-    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 7));
+    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 8));
 }
 
 #[test]
@@ -362,7 +362,6 @@ fn what_is_not_available_yet_says_so() {
         "bus: { maildir: x }",
         "store: { kind: redis, url: 'redis://h' }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
-        "hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
     bus: { maildir: x }
@@ -372,8 +371,6 @@ fn what_is_not_available_yet_says_so() {
         1:23: store.url: not available yet: a store that several gateways share; leave it out
     hooks: [{ name: a, on: model.context, run: { text: x } }]
         1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
-    hooks: [{ name: a, run: { claude_code: { settings: .claude/settings.json } } }]
-        1:27: hooks[0].run.claude_code: not available yet: hook scripts written for Claude Code; leave it out
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
         1:24: hooks[0].on: edits don't run on prompt.submit, write model.context
     ");
@@ -546,9 +543,9 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
         1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
     hooks: [{ name: a, on: prompt.submit, run: {} }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http, edits and model_context
+        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http, edits, model_context and claude_code
     hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits and model_context
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context and claude_code
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command or worker, leave them out
     hooks: [{ name: a, on: session.stopping, run: { text: x } }]
@@ -572,7 +569,7 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], workers: 2 } }]
         1:70: hooks[0].run.workers: belongs to a worker, leave it out
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], worker: [sh] } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits and model_context
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context and claude_code
     hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
         1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]

@@ -1,4 +1,5 @@
 //! The types of values: how each is read, what a wrong one is told, and its schema.
+use super::claude_code::OnAsk;
 use super::collection::OneOrMany;
 use super::condition::{Condition, ConditionError};
 use super::node::{Content, Node};
@@ -271,6 +272,7 @@ choice! {
     OnOpaque: "pass or block" { "pass" => Pass, "block" => Block, }
     Mode: "enforce or audit" { "enforce" => Enforce, "audit" => Audit, }
     SystemPlace: "append or prepend" { "append" => Append, "prepend" => Prepend, }
+    OnAsk: "allow or deny" { "allow" => Allow, "deny" => Deny, }
     Include: "request" { "request" => Request, }
 }
 

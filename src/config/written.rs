@@ -1,5 +1,6 @@
 //! The configuration as it is written: every key, its default, and what it is for. No side effects: whether a hook's
 //! script exists is [`super::resolve`]'s question.
+use super::claude_code::OnAsk;
 use super::collection::{InOrder, OneOrMany};
 use super::edits;
 use super::node::{Content, Node};
@@ -186,7 +187,7 @@ section! {
     struct Hook {
         /// Its name, unique.
         name: At<String>,
-        /// The events that it runs on.
+        /// The events that it runs on; with claude_code, its settings say which.
         on: At<OneOrMany<EventKind>> = "[]",
         /// What it does.
         run: At<Run>,
@@ -194,7 +195,7 @@ section! {
         slot: Option<At<String>> = "null",
         /// A CEL expression; the hook runs when it is true.
         when: Option<Expression> = "null",
-        /// How long it may take; without one 5s, on prompt.submit 15s, on session.stopping 120s.
+        /// How long it may take; without one 5s, on prompt.submit 15s, on session.stopping 120s, with claude_code what its settings say.
         timeout: Option<Duration> = "null",
         /// When it fails: go on without it, or block the prompt. On session.stopping the turn ends either way.
         on_error: OnError = "skip",
@@ -204,7 +205,7 @@ section! {
         include: Vec<Include> = "[]",
     }
 
-    /// What a hook does: exactly one of text, file, command, worker, http, edits and model_context.
+    /// What a hook does: exactly one of text, file, command, worker, http, edits, model_context and claude_code.
     struct Run {
         /// A constant text.
         text: Option<String> = "null",
@@ -228,9 +229,26 @@ section! {
         edits: Option<At<Vec<edits::Written>>> = "null",
         /// A system prompt and a set of edit tools for each family of models.
         model_context: Option<At<ModelContext>> = "null",
+        /// Hook scripts written for Claude Code, unchanged.
+        claude_code: Option<ClaudeCode> = "null",
     }
-    later {
-        "claude_code": "hook scripts written for Claude Code",
+
+    /// Hook scripts written for Claude Code: what their settings say, and where they run.
+    struct ClaudeCode {
+        /// Settings files of Claude Code.
+        settings: OneOrMany<At<String>>,
+        /// The project's folder, ${CLAUDE_PROJECT_DIR} for the scripts.
+        project_dir: At<String> = ".",
+        /// Where scripts run, and what they are told to be the agent's folder; without one the project's.
+        cwd: Option<At<String>> = "null",
+        /// What sub-agents are called.
+        agent_type: String = "unknown",
+        /// What becomes of a tool call that a script answers with ask or defer.
+        on_ask: OnAsk = "deny",
+        /// The scripts' own environment variables.
+        env: BTreeMap<String, String> = "{}",
+        /// Names of variables passed on from the gateway's environment.
+        env_pass: Vec<String> = "[]",
     }
 
     /// What each model is told, and which tools it edits files with. Nothing of it is kept: it follows the model from request

@@ -116,6 +116,9 @@ pub struct TurnInfo {
     pub message_id: Option<String>,
     /// The whole turn's answer, all its requests.
     pub text: String,
+    /// Where in `text` the last answer begins, in bytes.
+    #[serde(skip)]
+    pub last_from: usize,
     /// The whole turn's calls.
     pub tool_calls: Vec<Call>,
     /// Neutral.
@@ -130,6 +133,17 @@ pub struct TurnInfo {
     pub continuing: bool,
     /// Ordinal, from 1, of the end that this is in its turn: one more than the continuations before it.
     pub attempt: u32,
+    /// The upstream's words for why it failed.
+    #[serde(skip)]
+    pub error: Option<String>,
+}
+
+impl TurnInfo {
+    /// The text of the last answer alone.
+    #[must_use]
+    pub fn last_text(&self) -> &str {
+        self.text.get(self.last_from..).unwrap_or_default()
+    }
 }
 
 /// A deterministic id of the event that `parts` name: the same parts give the same id, after a crash too, and another

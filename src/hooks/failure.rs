@@ -95,6 +95,9 @@ pub enum HookFailure {
     /// The event can't be written as JSON.
     #[error("the event is invalid: {0}")]
     Event(String),
+    /// Scripts written for Claude Code failed, each with its command.
+    #[error("{0}")]
+    Scripts(String),
     /// A defect of the gateway, kept inside this hook.
     #[error("panicked: {0}")]
     Panicked(String),
@@ -116,6 +119,16 @@ pub enum HooksError {
     EmptyCommand {
         /// The hook's name.
         hook: String,
+    },
+    /// A script written for Claude Code can't work.
+    #[error("hook {hook:?}: {action:?}: {reason}")]
+    Script {
+        /// The hook's name.
+        hook: String,
+        /// The script.
+        action: String,
+        /// Why.
+        reason: String,
     },
     /// The client of an http hook can't be made.
     #[error("hook {hook:?}: run.http: {reason}")]

@@ -109,7 +109,7 @@ impl Pipeline {
     /// Whether [`Event::request`] must be there when this event fires: a hook includes it, or its `when` names it.
     #[must_use]
     pub fn wants_request(&self, kind: EventKind) -> bool {
-        self.listening(kind).any(Entry::wants_request)
+        self.listening(kind).any(|hook| hook.wants_request(kind))
     }
 
     /// Whether a condition on one of these events names `headers`.
@@ -168,7 +168,7 @@ impl Turn<'_> {
     /// Whether it takes [`Event::request`].
     #[must_use]
     pub fn wants_request(&self) -> bool {
-        self.hook.wants_request()
+        self.hook.wants_request(self.kind)
     }
 
     /// Whether it takes [`Event::roster`].
@@ -211,8 +211,10 @@ struct Entry {
 }
 
 impl Entry {
-    fn wants_request(&self) -> bool {
-        self.config.include_request || self.when.as_ref().is_some_and(When::needs_request)
+    fn wants_request(&self, kind: EventKind) -> bool {
+        self.config.include_request
+            || self.runner.wants_request(kind)
+            || self.when.as_ref().is_some_and(When::needs_request)
     }
 
     fn new(hook: &config::Hook, processes: &Arc<Semaphore>) -> Result<Self, HooksError> {
@@ -255,7 +257,8 @@ impl Firing<'_> {
 
     /// The parsed answer within the time that there is; `None` when `when` is false.
     async fn bounded(&self, hook: &Entry, started: Instant) -> Result<Option<Parsed>, HookFailure> {
-        let timeout = hook.config.timeout.unwrap_or(default_timeout(self.kind));
+        let usual = || hook.runner.timeout(self.kind).unwrap_or(default_timeout(self.kind));
+        let timeout = hook.config.timeout.unwrap_or_else(usual);
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(started));
         let (time, failure) = match left {
             Some(left) if left < timeout => (left, HookFailure::Deadline(left)),
@@ -279,6 +282,7 @@ impl Firing<'_> {
             hook: &hook.name,
             include_request: hook.config.include_request,
             output_limit: self.pipeline.output_limit,
+            time,
         };
         let text_limit = self.pipeline.text_limit;
         match hook.runner.run(&call).await? {
@@ -287,6 +291,8 @@ impl Firing<'_> {
                 Ok(Some(Parsed { outcome, ..Parsed::default() }))
             }
             Output::Text(text) => Ok(Some(Outcome::plain(self.kind, &text, text_limit))),
+            Output::Outcome(parsed) => Ok(Some(*parsed)),
+            Output::Nothing => Ok(None),
             Output::Written(bytes) => Outcome::parse(self.kind, &bytes, text_limit).map(Some),
         }
     }
@@ -308,7 +314,7 @@ impl Firing<'_> {
                 tracing::debug!(hook = name, event, "hook {name:?} failed: {failure}");
             }
             Status::Failed(failure) => tracing::warn!(hook = name, event, "hook {name:?} failed: {failure}"),
-            Status::SkippedByWhen => tracing::debug!(hook = name, event, "hook {name:?} skipped: `when` is false"),
+            Status::SkippedByWhen => tracing::debug!(hook = name, event, "hook {name:?} skipped: not for this event"),
             Status::Ran => tracing::debug!(hook = name, event, took = ?report.duration, "hook {name:?} ran"),
         }
         for warning in &report.warnings {

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum Status {
     /// It ran; its outcome counts unless it is audited.
     Ran,
-    /// Its `when` was false: it did not run.
+    /// Its `when` was false, or nothing of it is there for this event: it did not run.
     SkippedByWhen,
     /// It failed; its outcome is empty.
     Failed(HookFailure),

@@ -13,7 +13,7 @@ mod shape;
 pub(super) use shape::assume;
 
 use crate::app::{self, AppError, Backstage};
-use crate::config::{Config, Secret, Store};
+use crate::config::{Config, Run, Secret, Store};
 use crate::gateway::errors::ERROR_HEADER;
 use crate::gateway::inspect::SESSION_HEADER;
 use crate::hooks::{Sight, Witness};
@@ -113,6 +113,12 @@ impl Rehearsal {
             upstream.headers.push((UPSTREAM, Secret(upstream.name.clone())));
         }
         config.store = Store::Memory;
+        for hook in &mut config.hooks {
+            if let Run::ClaudeCode(scripts) = &mut hook.run {
+                // They would stand in the store's folder.
+                scripts.transcripts = None;
+            }
+        }
         let witness = Arc::new(Witness::default());
         let stage = app::backstage(config, witness.clone()).await?;
         Ok(Self { stage, script, witness })

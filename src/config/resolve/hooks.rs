@@ -1,4 +1,5 @@
 //! `hooks`: one runner each, unique names, and scripts that are really there.
+use super::claude_code::Keeping;
 use super::{Base, first_use, model_context};
 use crate::config::reader::{At, Reader};
 use crate::config::resolved::{EventKind, Hook, Run};
@@ -13,7 +14,7 @@ const MAX_NAME_CHARS: usize = 128;
 const EXECUTABLE: u32 = 0o111;
 
 /// Resolves the list; a hook without exactly one runner is left out.
-pub(super) fn resolve(written: Vec<from::Hook>, base: &Base, reader: &mut Reader<'_>) -> Vec<Hook> {
+pub(super) fn resolve(written: Vec<from::Hook>, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>) -> Vec<Hook> {
     let names: Vec<_> = written.iter().map(|hook| &hook.name).collect();
     for (name, first) in first_use(&names) {
         reader.refuse_at(name, format!("`{}` is already the name in line {}, write another", name.value, first.line));
@@ -21,7 +22,7 @@ pub(super) fn resolve(written: Vec<from::Hook>, base: &Base, reader: &mut Reader
     for hook in &written {
         check(hook, reader);
     }
-    written.into_iter().filter_map(|hook| convert(hook, base, reader)).collect()
+    written.into_iter().filter_map(|hook| convert(hook, base, keeping, reader)).collect()
 }
 
 fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
@@ -31,8 +32,9 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
             reader.refuse_at(name, format!("write 1 to {MAX_NAME_CHARS} printable characters"));
         }
     }
-    let from::Run { text, file, edits, model_context, .. } = &hook.run.value;
-    if hook.on.value.0.is_empty() && model_context.is_none() && !reader.has_refused(&hook.on.key) {
+    let from::Run { text, file, edits, model_context, claude_code, .. } = &hook.run.value;
+    let says_itself = model_context.is_some() || claude_code.is_some();
+    if hook.on.value.0.is_empty() && !says_itself && !reader.has_refused(&hook.on.key) {
         reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
     }
     let elsewhere = hook.on.value.0.iter().find(|on| **on != EventKind::ModelContext);
@@ -51,15 +53,17 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     }
 }
 
-fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hook> {
-    let run = runner(&hook.run, base, reader)?;
+fn convert(hook: from::Hook, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>) -> Option<Hook> {
+    let run = runner(&hook.run, base, keeping, reader)?;
+    let on = match &run {
+        Run::ClaudeCode(scripts) => scripts.events(&hook.on.value.0),
+        Run::ModelContext(_) => vec![EventKind::ModelContext],
+        _ => hook.on.value.0,
+    };
     Some(Hook {
         slot: hook.slot.map_or_else(|| hook.name.value.clone(), |slot| slot.value),
         name: hook.name.value,
-        on: match run {
-            Run::ModelContext(_) => vec![EventKind::ModelContext],
-            _ => hook.on.value.0,
-        },
+        on,
         run,
         when: hook.when.map(|expression| expression.0),
         timeout: hook.timeout,
@@ -70,38 +74,42 @@ fn convert(hook: from::Hook, base: &Base, reader: &mut Reader<'_>) -> Option<Hoo
 }
 
 /// The words for what a hook does.
-const RUNNERS: &str = "text, file, command, worker, http, edits and model_context";
+const RUNNERS: &str = "text, file, command, worker, http, edits, model_context and claude_code";
 
 /// Processes of one worker: more than a large machine has cores is a mistake.
 const MAX_WORKERS: usize = 64;
 
-fn runner(run: &At<from::Run>, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
-    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits, model_context } = &run.value;
+fn runner(run: &At<from::Run>, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>) -> Option<Run> {
+    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits, model_context, claude_code } =
+        &run.value;
     if command.is_none() && worker.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
         reader.refuse_at(run, "cwd, env and env_pass belong to a command or worker, leave them out");
     }
     if let Some(workers) = workers.as_ref().filter(|_| worker.is_none()) {
         reader.refuse_at(workers, "belongs to a worker, leave it out");
     }
-    let processes = [command.is_some(), worker.is_some()];
+    let processes = [command.is_some(), worker.is_some(), claude_code.is_some()];
     let others = [text.is_some(), file.is_some(), http.is_some(), edits.is_some(), model_context.is_some()];
     let written = processes.into_iter().chain(others);
     match written.filter(|is| *is).count() {
         0 if reader.has_refused(&run.key) => return None,
         0 => reader.refuse_at(run, format!("does nothing, write one of {RUNNERS}")),
-        1 => return only(&run.value, base, reader),
+        1 => return only(&run.value, base, keeping, reader),
         _ => reader.refuse_at(run, format!("more than one runner, write one of {RUNNERS}")),
     }
     None
 }
 
 /// The runner of a `run` that has one.
-fn only(run: &from::Run, base: &Base, reader: &mut Reader<'_>) -> Option<Run> {
+fn only(run: &from::Run, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>) -> Option<Run> {
     if let Some(text) = &run.text {
         return Some(Run::Text(text.clone()));
     }
     if let Some(edits) = &run.edits {
         return Some(Run::Edits(edits.value.iter().map(|written| written.0.clone()).collect()));
+    }
+    if let Some(scripts) = &run.claude_code {
+        return Some(Run::ClaudeCode(Box::new(super::claude_code::resolve(scripts, base, keeping, reader))));
     }
     if let Some(post) = &run.http {
         return Some(Run::Http { url: post.url.0.clone(), headers: post.headers.0.clone() });
@@ -157,12 +165,12 @@ fn program(argv: &At<Vec<String>>, base: &Base, reader: &mut Reader<'_>) -> Opti
     Some(std::iter::once(path.to_string_lossy().into_owned()).chain(arguments.iter().cloned()).collect())
 }
 
-fn find_in_path(program: &str, path: Option<String>) -> Option<PathBuf> {
+pub(super) fn find_in_path(program: &str, path: Option<String>) -> Option<PathBuf> {
     let path = path?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|candidate| is_executable(candidate))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & EXECUTABLE != 0)
 }

@@ -1,4 +1,5 @@
 //! From written to resolved: paths made absolute, built-in upstreams added, and the rules that concern more than one key.
+mod claude_code;
 mod hooks;
 mod model_context;
 mod upstreams;
@@ -32,13 +33,15 @@ impl Base {
 /// Resolves `file`. Problems go to `reader`; what has a fatal one is left out of the result.
 pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Config {
     check_listeners(&file, reader);
+    let store = store(&file.store, base);
+    let keeping = claude_code::Keeping::beside(&store, file.sessions.retain);
     Config {
         listen: file.listen.value,
         admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
         upstreams: upstreams::resolve(file.upstreams, reader),
         aliases: file.models.aliases,
         sessions: sessions(file.sessions),
-        store: store(&file.store, base),
+        store,
         lifecycle: to::Lifecycle {
             max_injected_context_chars: file.lifecycle.max_injected_context_chars.0,
             request_deadline: file.lifecycle.request_deadline,
@@ -52,7 +55,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         limits: limits(&file.limits, reader),
         continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
         policies: to::Policies { on_opaque: file.policies.on_opaque },
-        hooks: hooks::resolve(file.hooks, base, reader),
+        hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }
 }

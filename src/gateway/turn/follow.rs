@@ -370,6 +370,7 @@ impl Follow {
             return;
         };
         turn.put_before(&self.said);
+        turn.error = error.map(str::to_owned);
         let ending = Ending { occasion: (*occasion).clone(), turn, reason: Some(reason.to_owned()) };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
         self.turns.end(ending, self.headers.clone(), running);
@@ -463,6 +464,7 @@ fn unanswered(id: &str) -> TurnEnd {
         id: id.to_owned(),
         message_id: None,
         text: String::new(),
+        last_from: 0,
         calls: Vec::new(),
         finish: Finish::Error,
         native_finish: None,
@@ -470,5 +472,6 @@ fn unanswered(id: &str) -> TurnEnd {
         legs: 1,
         continuing: false,
         attempt: 1,
+        error: None,
     }
 }

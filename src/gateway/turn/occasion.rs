@@ -45,6 +45,9 @@ pub(super) struct TurnEnd {
     pub message_id: Option<String>,
     /// The whole turn's text.
     pub text: String,
+    /// Where in it the last answer begins, in bytes.
+    #[serde(default)]
+    pub last_from: usize,
     /// The whole turn's calls.
     pub calls: Vec<Call>,
     /// Neutral.
@@ -62,6 +65,9 @@ pub(super) struct TurnEnd {
     /// Ordinal of the time that the turn was about to end.
     #[serde(default = "one")]
     pub attempt: u32,
+    /// The upstream's words for why it failed.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// Of an ending that an earlier version stored.
@@ -76,6 +82,7 @@ impl TurnEnd {
             id: id.to_owned(),
             message_id: answer.id.clone(),
             text: answer.text.clone(),
+            last_from: 0,
             calls: answer.calls.clone(),
             finish: answer.finish,
             native_finish: answer.native_finish.clone(),
@@ -83,6 +90,7 @@ impl TurnEnd {
             legs: 1,
             continuing: false,
             attempt: 1,
+            error: answer.error.clone(),
         }
     }
 
@@ -96,6 +104,7 @@ impl TurnEnd {
     /// Puts what was said earlier ahead of it.
     pub(super) fn put_before(&mut self, said: &Said) {
         self.text.insert_str(0, &said.text);
+        self.last_from += said.text.len();
         self.calls.splice(0..0, said.calls.iter().cloned());
     }
 
@@ -104,6 +113,7 @@ impl TurnEnd {
             id: self.id.clone(),
             message_id: self.message_id.clone(),
             text: self.text.clone(),
+            last_from: self.last_from,
             tool_calls: self.calls.clone(),
             finish_reason: self.finish,
             native_finish_reason: self.native_finish.clone(),
@@ -111,6 +121,7 @@ impl TurnEnd {
             legs: self.legs,
             continuing: self.continuing,
             attempt: self.attempt,
+            error: self.error.clone(),
         }
     }
 }

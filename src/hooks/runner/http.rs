@@ -65,7 +65,7 @@ impl Http {
 }
 
 /// The body, refused as soon as it is known to be over the limit.
-async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, HookFailure> {
+pub(super) async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, HookFailure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(failed)? {
         if chunk.len() > limit - body.len() {
@@ -77,7 +77,7 @@ async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, HookFailu
 }
 
 /// The error with its causes and without the address.
-fn failed(error: reqwest::Error) -> HookFailure {
+pub(super) fn failed(error: reqwest::Error) -> HookFailure {
     let error = error.without_url();
     let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
     HookFailure::Http(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
@@ -85,7 +85,7 @@ fn failed(error: reqwest::Error) -> HookFailure {
 
 /// A client that goes where the config says and nowhere else: no redirects, no proxy from the environment. TLS trusts
 /// Mozilla's roots, like the way up, and needs no process-wide crypto provider.
-fn client() -> Result<Client, String> {
+pub(super) fn client() -> Result<Client, String> {
     let tls = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|e| e.to_string())?

@@ -1,13 +1,16 @@
 //! What a hook does when its turn comes. One file per runner; a new one is its file and a line in [`of`].
 use super::contract::{Event, VERSION};
-use super::{HookFailure, HooksError};
+use super::{HookFailure, HooksError, Parsed};
 use crate::config::{EventKind, Hook, Run};
 use crate::context::Edit;
 use futures_util::future::{BoxFuture, ready};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
+mod capture;
+mod claude_code;
 mod command;
 mod edits;
 mod file;
@@ -47,6 +50,16 @@ pub trait Runner: Send + Sync + fmt::Debug {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
+
+    /// How long a run on this event may take when its hook does not say; `None`: what is usual for the event.
+    fn timeout(&self, _: EventKind) -> Option<Duration> {
+        None
+    }
+
+    /// Whether it takes [`Event::request`], though the hook does not include it.
+    fn wants_request(&self, _: EventKind) -> bool {
+        false
+    }
 }
 
 /// What a run gave.
@@ -58,6 +71,10 @@ pub enum Output {
     Edits(Arc<[Edit]>),
     /// What a program wrote: to be read by the rules of the contract.
     Written(Vec<u8>),
+    /// What a program said by rules of its own, already read.
+    Outcome(Box<Parsed>),
+    /// Nothing ran: nothing of it is there for this event.
+    Nothing,
 }
 
 /// One event for one hook.
@@ -73,6 +90,8 @@ pub struct Invocation<'a> {
     pub include_request: bool,
     /// `limits.hook_output`, in bytes.
     pub output_limit: usize,
+    /// How long the run may take; then it is ended.
+    pub time: Duration,
 }
 
 impl Invocation<'_> {
@@ -104,6 +123,7 @@ pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runn
             Box::new(worker::Worker::new(&hook.name, argv, cwd, env, env_pass, *workers)?)
         }
         Run::ModelContext(context) => Box::new(model_context::ModelContext(Arc::clone(context))),
+        Run::ClaudeCode(settings) => Box::new(claude_code::Scripts::new(hook, settings, processes)?),
         Run::Http { url, headers } => Box::new(http::Http::new(&hook.name, url, headers)?),
     })
 }

@@ -1,10 +1,14 @@
 //! A program, its arguments and surroundings: what is run by hooks that are processes.
+use super::Invocation;
+use super::capture::{Capture, Excess};
+use super::group::Group;
 use crate::hooks::HookFailure;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use tokio::process::{Child, Command};
+use std::process::{ExitStatus, Stdio};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 
 /// What every hook gets from the gateway's environment when it is set there: what programs need to find their way, and
 /// no secret (CONTRACT section 4).
@@ -17,6 +21,15 @@ pub(super) struct Program {
     arguments: Vec<String>,
     cwd: PathBuf,
     env: BTreeMap<OsString, OsString>,
+}
+
+/// A process that has exited by itself.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// How.
+    pub(super) status: ExitStatus,
+    /// What it wrote until then.
+    pub(super) stdout: Vec<u8>,
 }
 
 impl Program {
@@ -58,4 +71,48 @@ impl Program {
             .spawn()
             .map_err(|e| HookFailure::Start { program: self.program.clone(), reason: e.to_string() })
     }
+
+    /// Runs it once, for one event: it reads `input`, and what it writes until it exits is its output. What it says on stderr
+    /// is left with the caller, who has it also when the run is dropped.
+    ///
+    /// # Errors
+    /// [`HookFailure`] when it can't be started or waited for, or writes more than it may.
+    pub(super) async fn run(
+        &self,
+        call: &Invocation<'_>,
+        input: &[u8],
+        stderr: &mut Capture<ChildStderr>,
+    ) -> Result<Ended, HookFailure> {
+        let session = &call.event.session;
+        let mut child = self.spawn(&[
+            ("HOOKGATE_SESSION", &session.id),
+            ("HOOKGATE_AGENT", &session.agent),
+            ("HOOKGATE_EVENT", call.kind.name()),
+        ])?;
+        // Dropped before `child`: the group is ended while its leader is not yet reaped and the id can't belong to another.
+        let group = Group::of(&child);
+        let mut stdout = Capture::new(child.stdout.take(), call.output_limit, Excess::Fail);
+        stderr.attach(child.stderr.take());
+        let stdin = child.stdin.take();
+        let pipes = async { tokio::try_join!(feed(stdin, input), stdout.read(), stderr.read()) };
+
+        let status = tokio::select! {
+            status = child.wait() => status.map_err(|e| HookFailure::Lost(e.to_string()))?,
+            Err(failure) = pipes => return Err(failure),
+        };
+        group.leave();
+        stderr.drain()?;
+        stdout.drain()?;
+        Ok(Ended { status, stdout: stdout.into_bytes() })
+    }
+}
+
+/// Writes the event and closes stdin. A hook need not read it, so a broken pipe is no failure.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) -> Result<(), HookFailure> {
+    if let Some(mut stdin) = stdin
+        && let Err(error) = stdin.write_all(input).await
+    {
+        tracing::debug!(%error, "the hook did not read the whole event");
+    }
+    Ok(())
 }

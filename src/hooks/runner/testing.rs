@@ -1,16 +1,50 @@
 //! Events for the tests of this room, and what they look at processes with.
 use super::Invocation;
 use crate::config::EventKind;
-use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, VERSION};
+use crate::context::{Finish, Usage};
+use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, ToolInfo, TurnInfo, VERSION};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A limit that no ordinary test reaches: the default of `limits.hook_output`.
 pub(in crate::hooks) const OUTPUT_LIMIT: usize = 1 << 20;
+
+/// Long enough for a loaded machine.
+pub(in crate::hooks) const TIME: Duration = Duration::from_secs(60);
+
+/// A turn that ends with this text.
+pub(in crate::hooks) fn turn(text: &str) -> TurnInfo {
+    TurnInfo {
+        id: "turn_1".into(),
+        message_id: Some("msg_1".into()),
+        text: text.into(),
+        last_from: 0,
+        tool_calls: Vec::new(),
+        finish_reason: Finish::Stop,
+        native_finish_reason: Some("end_turn".into()),
+        usage: Usage::default(),
+        legs: 1,
+        continuing: false,
+        attempt: 1,
+        error: None,
+    }
+}
+
+/// A call of `name`, as a model wrote its `input`.
+pub(in crate::hooks) fn call_of(name: &str, input: &str) -> ToolInfo {
+    ToolInfo {
+        id: "toolu_1".into(),
+        name: name.into(),
+        input: RawValue::from_string(input.into()).expect("JSON"),
+        result: None,
+        is_error: false,
+    }
+}
 
 /// A prompt of session `s1`.
 pub(in crate::hooks) fn event() -> Event {
@@ -55,6 +89,7 @@ pub(in crate::hooks) fn invocation(event: &Event) -> Invocation<'_> {
         hook: "probe",
         include_request: false,
         output_limit: OUTPUT_LIMIT,
+        time: TIME,
     }
 }
 

@@ -59,6 +59,8 @@ async fn a_condition_tells_the_ends_of_one_turn_apart() {
         usage: Usage::default(),
         legs: 2,
         continuing: true,
+        last_from: 0,
+        error: None,
         attempt: 2,
     };
     let event = Event { turn: Some(turn), ..event() };

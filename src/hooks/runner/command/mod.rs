@@ -4,22 +4,18 @@
 //! the pipe open; such a child is left alone. A run that ends early (its future is dropped at the timeout, its output is
 //! over the limit) ends the whole process group with SIGKILL, which no trap survives. A child that leaves the group by
 //! `setsid` is out of reach.
-use super::group::Group;
-use super::program::Program;
+use super::capture::{Capture, Excess};
+use super::program::{Ended, Program};
 use super::{Invocation, Output, Runner};
 use crate::hooks::{HookFailure, HooksError};
-use capture::{Capture, Excess};
 use futures_util::future::BoxFuture;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStderr, ChildStdin};
+use tokio::process::ChildStderr;
 use tokio::sync::Semaphore;
-
-mod capture;
 
 /// How much of stderr is kept for the log, in bytes (CONTRACT section 4).
 const STDERR_LIMIT: usize = 4096;
@@ -56,45 +52,11 @@ impl Command {
         let _place = self.processes.acquire().await.map_err(|e| HookFailure::Lost(e.to_string()))?;
         let mut line = call.payload()?;
         line.push(b'\n');
-
-        let mut child = self.spawn(call)?;
-        // Dropped before `child`: the group is ended while its leader is not yet reaped and the id can't belong to another.
-        let group = Group::of(&child);
-        let mut stdout = Capture::new(child.stdout.take(), call.output_limit, Excess::Fail);
-        let mut stderr =
-            Stderr { hook: call.hook, capture: Capture::new(child.stderr.take(), STDERR_LIMIT, Excess::Drop) };
-        let stdin = child.stdin.take();
-        let pipes = async { tokio::try_join!(feed(stdin, line), stdout.read(), stderr.capture.read()) };
-
-        let status = tokio::select! {
-            status = child.wait() => status.map_err(|e| HookFailure::Lost(e.to_string()))?,
-            Err(failure) = pipes => return Err(failure),
-        };
-        group.leave();
-        stderr.capture.drain()?;
-        stdout.drain()?;
+        let mut stderr = Stderr { hook: call.hook, capture: Capture::new(None, STDERR_LIMIT, Excess::Drop) };
+        let Ended { status, stdout } = self.program.run(call, &line, &mut stderr.capture).await?;
         succeeded(status)?;
-        Ok(Output::Written(stdout.into_bytes()))
+        Ok(Output::Written(stdout))
     }
-
-    fn spawn(&self, call: &Invocation<'_>) -> Result<Child, HookFailure> {
-        let session = &call.event.session;
-        self.program.spawn(&[
-            ("HOOKGATE_SESSION", &session.id),
-            ("HOOKGATE_AGENT", &session.agent),
-            ("HOOKGATE_EVENT", call.kind.name()),
-        ])
-    }
-}
-
-/// Writes the event and closes stdin. A hook need not read it, so a broken pipe is no failure.
-async fn feed(stdin: Option<ChildStdin>, line: Vec<u8>) -> Result<(), HookFailure> {
-    if let Some(mut stdin) = stdin
-        && let Err(error) = stdin.write_all(&line).await
-    {
-        tracing::debug!(%error, "the hook did not read the whole event");
-    }
-    Ok(())
 }
 
 fn succeeded(status: ExitStatus) -> Result<(), HookFailure> {

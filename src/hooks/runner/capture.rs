@@ -31,6 +31,11 @@ impl<P: AsyncRead + AsFd + Unpin> Capture<P> {
         Self { pipe, kept: Vec::new(), limit, excess, chunk: vec![0; CHUNK].into() }
     }
 
+    /// Listens to this pipe.
+    pub(super) fn attach(&mut self, pipe: Option<P>) {
+        self.pipe = pipe;
+    }
+
     /// Reads until the last writer has closed its end. A read error is an end, too: what was kept is what there is.
     pub(super) async fn read(&mut self) -> Result<(), HookFailure> {
         while let Some(pipe) = &mut self.pipe {
