@@ -79,6 +79,9 @@ fn every_configuration_in_the_readme_is_valid() {
     assert!(!blocks.is_empty());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hookgate.yaml");
+    // What they name.
+    std::fs::create_dir(folder.path().join(".claude")).unwrap();
+    std::fs::write(folder.path().join(".claude/settings.json"), "{}").unwrap();
     for block in blocks {
         std::fs::write(&file, block).unwrap();
         let output = hookgate(&["check", "--config", file.to_str().unwrap()]);

@@ -5,6 +5,7 @@ use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
 use super::variables::Variables;
 use super::{HookFailure, HooksError, Outcome, Parsed, Sight, When, Witness};
 use crate::config::{self, EventKind, Mode};
+use crate::session::record::SessionKey;
 use crate::telemetry::names;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
@@ -149,6 +150,11 @@ impl Pipeline {
     /// Ends what hooks keep running between events.
     pub async fn close(&self) {
         join_all(self.hooks.iter().map(|hook| hook.runner.close())).await;
+    }
+
+    /// Deletes what hooks keep of a session beside the store.
+    pub async fn forget(&self, session: &SessionKey) {
+        join_all(self.hooks.iter().map(|hook| hook.runner.forget(session))).await;
     }
 
     fn listening(&self, kind: EventKind) -> impl Iterator<Item = &Entry> {

@@ -262,6 +262,7 @@ fn prompted() -> Event {
         persistent: BTreeMap::new(),
         prompt: Some(PromptInfo { text: "go on".into() }),
         request: None,
+        roster: None,
         tool: None,
         turn: None,
         reason: None,

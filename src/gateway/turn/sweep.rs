@@ -102,6 +102,7 @@ impl Turns {
         if let Err(error) = self.sessions.conversations.forget(key).await {
             self.sessions.records.report(&error);
         }
+        self.pipeline.forget(key).await;
         let deleted = self.sessions.records.delete(key).await;
         if let Err(error) = &deleted {
             tracing::error!(session = %key, %error, "a session can't be deleted");

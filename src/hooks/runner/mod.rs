@@ -3,6 +3,7 @@ use super::contract::{Event, VERSION};
 use super::{HookFailure, HooksError, Parsed};
 use crate::config::{EventKind, Hook, Run};
 use crate::context::Edit;
+use crate::session::record::SessionKey;
 use futures_util::future::{BoxFuture, ready};
 use std::fmt;
 use std::sync::Arc;
@@ -48,6 +49,11 @@ pub trait Runner: Send + Sync + fmt::Debug {
 
     /// Ends what stays running between events, and waits for that; dropping it ends it too.
     fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
+    /// Deletes what it keeps of a session.
+    fn forget<'a>(&'a self, _: &'a SessionKey) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 

@@ -12,6 +12,7 @@ use crate::config::claude_code::{self, ClaudeCode, ClaudeEvent, Handler, Matcher
 use crate::config::{EventKind, Hook, OnError};
 use crate::hooks::contract::Event;
 use crate::hooks::{HookFailure, HooksError};
+use crate::session::record::SessionKey;
 use futures_util::future::{BoxFuture, join_all};
 use handlers::Ready;
 use moment::{Facts, Moment};
@@ -71,6 +72,10 @@ impl Runner for Scripts {
         let groups = self.groups.iter().filter(|group| group.event.kind() == kind);
         let longest = groups.flat_map(|group| group.handlers.iter().map(|one| self.time(group.event, one))).max();
         longest.map(|longest| longest + ASIDE)
+    }
+
+    fn forget<'a>(&'a self, session: &'a SessionKey) -> BoxFuture<'a, ()> {
+        Box::pin(self.transcripts.delete(session))
     }
 
     /// The history before the session was first seen begins its transcript.

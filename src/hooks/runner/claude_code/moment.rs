@@ -4,14 +4,12 @@ use crate::config::EventKind;
 use crate::config::claude_code::ClaudeEvent;
 use crate::hooks::contract::{Event, ToolInfo, TurnInfo};
 use crate::hooks::runner::Invocation;
+use crate::session::record::MAIN;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::path::Path;
-
-/// The agent that a session's own user speaks to.
-const MAIN: &str = "main";
 
 /// `reason` of a turn that its user broke off: Claude Code runs nothing then.
 const CLIENT_GONE: &str = "client_gone";

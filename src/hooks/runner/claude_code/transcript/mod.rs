@@ -9,6 +9,7 @@ mod sweep;
 
 use super::moment::{Moment, ids};
 use crate::context::Digest;
+use crate::session::record::{MAIN, SessionKey};
 use lines::Line;
 use parking_lot::Mutex;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -71,7 +72,9 @@ impl Transcripts {
     pub(super) async fn write(&self, moment: &Moment<'_>, cwd: &Path) -> Files {
         let shared = self.shared.clone();
         let lines = lines::of(moment, cwd);
-        let (names, seed) = (names(moment), lines::history(moment, cwd));
+        let (session, agent) = ids(moment.of);
+        let names = names(&moment.of.session.tenant, session, agent);
+        let seed = lines::history(moment, cwd);
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "a transcript can't be written");
         let written = tokio::task::spawn_blocking(move || {
             let root = shared.root();
@@ -90,6 +93,22 @@ impl Transcripts {
                 failed(&error);
                 Files { main: PathBuf::new(), own: PathBuf::new() }
             }
+        }
+    }
+}
+
+impl Transcripts {
+    /// Deletes the file of a session's agent. One that was written under another session's, as its parent, goes with age.
+    pub(super) async fn delete(&self, session: &SessionKey) {
+        let agent = Some(session.agent.as_str()).filter(|agent| *agent != MAIN);
+        let path = names(&session.tenant.0, &session.id, agent).own;
+        let shared = self.shared.clone();
+        let deleted = tokio::task::spawn_blocking(move || match fs::remove_file(shared.root().join(path)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        });
+        if let Err(error) = deleted.await.map_err(io::Error::from).flatten() {
+            tracing::warn!(%session, %error, "a transcript can't be deleted");
         }
     }
 }
@@ -149,9 +168,8 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 }
 
 /// Paths below the root: a folder per tenant, in it Claude Code's own layout.
-fn names(moment: &Moment<'_>) -> Files {
-    let (session, agent) = ids(moment.of);
-    let folder = Path::new(&name(&moment.of.session.tenant)).join(name(session));
+fn names(tenant: &str, session: &str, agent: Option<&str>) -> Files {
+    let folder = Path::new(&name(tenant)).join(name(session));
     let main = folder.with_added_extension("jsonl");
     let own = match agent {
         Some(agent) => folder.join("subagents").join(format!("agent-{}.jsonl", name(agent))),

@@ -5,6 +5,7 @@ use crate::dialect::neutral::{NeutralMessage, NeutralRequest};
 use crate::hooks::contract::{Event, ToolInfo, TurnInfo};
 use crate::hooks::runner::Invocation;
 use crate::hooks::runner::testing::{call_of, event, invocation, turn};
+use crate::session::record::Tenant;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::os::unix::fs::PermissionsExt as _;
@@ -190,4 +191,19 @@ async fn without_a_store_files_live_as_long_as_the_hook() {
     assert!(files.main.exists());
     drop(transcripts);
     assert!(!files.main.exists());
+}
+
+#[tokio::test]
+async fn a_session_that_is_deleted_leaves_no_file() {
+    let (_folder, transcripts) = in_folder();
+    let mut sub = event();
+    sub.session.agent = "a7".into();
+    let files = write(&transcripts, EventKind::PromptSubmit, &event()).await;
+    let own = write(&transcripts, EventKind::SessionStopping, &Event { turn: Some(turn("x")), ..sub }).await.own;
+    let key = |agent: &str| SessionKey { tenant: Tenant("t_1".into()), id: "s1".into(), agent: agent.into() };
+    transcripts.delete(&key("main")).await;
+    assert!(!files.main.exists() && own.exists());
+    transcripts.delete(&key("a7")).await;
+    transcripts.delete(&key("never")).await;
+    assert!(!own.exists());
 }
