@@ -30,6 +30,81 @@ async fn a_removed_tool_is_not_there_in_any_dialect() {
     }
 }
 
+/// A batch of two requests, in the words of a provider that takes the bodies themselves.
+fn batch(speech: Speech, prompts: [&str; 2]) -> (&'static str, String) {
+    let bodies = prompts.map(|prompt| speech.body(&[crate::speech::Item::user(prompt)], false, &["look"]));
+    match speech {
+        Speech::Anthropic => {
+            let requests = bodies.map(|body| json!({"custom_id": "x", "params": body}));
+            ("/v1/messages/batches", json!({ "requests": requests }).to_string())
+        }
+        _ => {
+            let requests = bodies.map(|body| json!({"request": body, "metadata": {"key": "x"}}));
+            let batch = json!({"displayName": "b", "input_config": {"requests": {"requests": requests}}});
+            ("/v1beta/models/test-model:batchGenerateContent", json!({ "batch": batch }).to_string())
+        }
+    }
+}
+
+const BATCHED: [Speech; 2] = [Speech::Anthropic, Speech::Gemini];
+
+#[tokio::test]
+async fn each_body_of_a_batch_is_policed_and_nothing_else_of_it_changes() {
+    for speech in BATCHED {
+        let stage = Stage::play(edits("[{ op: messages.redact, pattern: 'sk-[a-z]+', with: KEY }]")).await;
+        let (target, body) = batch(speech, ["say sk-abc", "hello"]);
+        let answer = stage.post(target, &session("s1"), &body).await;
+        assert_eq!(answer.status(), 200, "{}", answer.text());
+        let sent = stage.provider.request().body;
+        assert_eq!(String::from_utf8_lossy(&sent), body.replace("sk-abc", "KEY"), "{speech:?}");
+    }
+}
+
+#[tokio::test]
+async fn hooks_are_told_that_a_body_is_one_of_a_batch() {
+    let yaml = "hooks:
+  - { name: b, on: model.context, when: 'request.kind == \"batch\"', run: { edits: [{ op: system.append, text: BATCHED }] } }
+";
+    for speech in BATCHED {
+        let stage = Stage::play(rules(yaml.to_owned())).await;
+        let (target, body) = batch(speech, ["one", "two"]);
+        stage.post(target, &session("s1"), &body).await;
+        assert_eq!(stage.last_body().to_string().matches("BATCHED").count(), 2, "{speech:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_a_hook_blocks_keeps_the_whole_batch_back() {
+    let hooks = "hooks:\n  - { name: b, on: model.context, include: [request], run: { http: { url: 'HOOKS' } } }\n";
+    for speech in BATCHED {
+        let answers = |event: &Value| {
+            let blocks = event["request"]["messages"][0]["text"].as_str().unwrap().contains("forbidden");
+            (None, if blocks { json!({"block": {"reason": "policy 7"}}) } else { json!({}) })
+        };
+        let stage = Stage::play(Play { hooks, answers: Box::new(answers), ..Play::default() }).await;
+        let (target, body) = batch(speech, ["one", "forbidden"]);
+        let answer = stage.post(target, &session("s1"), &body).await;
+        assert_eq!((answer.status(), answer.text().contains("policy 7")), (400, true), "{speech:?} {}", answer.text());
+        assert!(stage.provider.requests().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_can_be_read_in_two_ways_does_not_go_up() {
+    for (target, body) in [
+        ("/v1/messages/batches", r#"{"requests":[{"custom_id":"a","params":{"messages":[]},"p\u0061rams":{}}]}"#),
+        ("/v1/messages/batches", r#"{"requests":[{"custom_id":"a"}]}"#),
+        (
+            "/v1beta/models/m:batchGenerateContent",
+            r#"{"batch":{"inputConfig":{},"input_config":{"requests":{"requests":[]}}}}"#,
+        ),
+    ] {
+        let stage = Stage::play(edits("[{ op: tools.remove, names: [look] }]")).await;
+        let answer = stage.post(target, &session("s1"), body).await;
+        assert_eq!((answer.status(), stage.provider.requests().len()), (400, 0), "{body} {}", answer.text());
+    }
+}
+
 #[tokio::test]
 async fn a_rule_that_finds_nothing_leaves_every_byte() {
     for (speech, stream) in every_form() {
