@@ -12,10 +12,8 @@ use std::sync::{Arc, LazyLock};
 pub const MAX_LENGTH: usize = 4096;
 
 /// The variables that a condition may name (CONTRACT section 4).
-pub const VARIABLES: [&str; 9] = ["event", "session", "model", "prompt", "request", "tools", "turn", "headers", "now"];
-
-/// `tool` belongs to the tool events, which no hook can listen to yet.
-const LATER: &str = "tool";
+pub const VARIABLES: [&str; 10] =
+    ["event", "session", "model", "prompt", "request", "tools", "tool", "turn", "headers", "now"];
 
 /// Names that are types or namespaces of the language, not variables.
 const LANGUAGE_NAMES: [&str; 15] = [
@@ -100,12 +98,8 @@ fn variable(name: &str, id: u64, program: &Program) -> Result<Option<&'static st
     if LANGUAGE_NAMES.contains(&name) {
         return Ok(None);
     }
-    let message = if name == LATER {
-        format!("`{LATER}` is not available yet: there are no tool events")
-    } else {
-        let known = VARIABLES.join(", ");
-        format!("unknown variable `{name}`; known are {known}")
-    };
+    let known = VARIABLES.join(", ");
+    let message = format!("unknown variable `{name}`; known are {known}");
     let source = program.source_info();
     let offset = source.offset_for(id).map_or(0, |(start, _)| start as usize);
     let before: Vec<&str> = source.source.get(..offset).unwrap_or_default().split('\n').collect();

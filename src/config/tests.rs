@@ -81,7 +81,7 @@ fn the_examples_in_the_shipped_file_are_valid() {
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
-    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 8));
+    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 9));
 }
 
 #[test]

@@ -17,18 +17,19 @@ pub enum Admission {
 /// Room for text in one turn.
 #[derive(Debug, Clone)]
 pub struct Budget {
+    given: usize,
     left: usize,
 }
 
 impl Budget {
     /// Room for `chars` Unicode scalar values.
     pub const fn new(chars: usize) -> Self {
-        Self { left: chars }
+        Self { given: chars, left: chars }
     }
 
-    /// Room that is left.
-    pub const fn left(&self) -> usize {
-        self.left
+    /// Room that was taken.
+    pub const fn spent(&self) -> usize {
+        self.given - self.left
     }
 
     /// Takes room for `text`.

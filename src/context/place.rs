@@ -28,6 +28,18 @@ pub enum Place {
         /// The texts in order.
         texts: Vec<String>,
     },
+    /// Inside one tool result, and nowhere else. What a client put into the result beside text (images) goes when it is
+    /// replaced; whether the tool failed, and the client's cache markers, stay.
+    Result {
+        /// Index into [`super::RequestView::items`].
+        item: usize,
+        /// Index into its [`super::ItemFacts::results`].
+        result: usize,
+        /// The text that the model gets instead of the tool's.
+        replace: Option<String>,
+        /// Texts behind that, or behind the client's own; ahead of those of an [`Place::ItemEnd`].
+        append: Vec<String>,
+    },
     /// These items are left out (a blocked prompt and its made-up answer). What the client needs to keep stays legal:
     /// reminder blocks and system messages among them move to the next item.
     Omit {

@@ -50,6 +50,19 @@ pub struct Note {
     pub texts: Vec<String>,
 }
 
+/// What becomes of one tool result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultNote {
+    /// Index into the request's items.
+    pub item: usize,
+    /// Index into the item's results.
+    pub result: usize,
+    /// The text in its place.
+    pub replace: Option<String>,
+    /// The texts behind it, in order.
+    pub append: Vec<String>,
+}
+
 /// Where the texts for the system prompt go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemEdge {
@@ -71,6 +84,8 @@ pub struct Scene {
     pub system: Vec<String>,
     /// Texts in the history, in the order in which they were placed.
     pub notes: Vec<Note>,
+    /// Tool results that are not what the client sent, one entry for each.
+    pub results: Vec<ResultNote>,
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart again, by item, with the legs before the last.
@@ -90,6 +105,7 @@ impl Scene {
             edge: SystemEdge::End,
             system: Vec::new(),
             notes: Vec::new(),
+            results: Vec::new(),
             omitted: Vec::new(),
             splits: Vec::new(),
             restored: Vec::new(),
@@ -111,6 +127,13 @@ impl Scene {
         let omitted = self.omitted;
         let mut notes: Vec<Note> =
             self.notes.into_iter().filter(|n| !omitted.iter().any(|range| range.contains(&n.item))).collect();
+        let results = self.results.into_iter().filter(|r| !omitted.iter().any(|range| range.contains(&r.item)));
+        places.extend(results.map(|ResultNote { item, result, replace, append }| Place::Result {
+            item,
+            result,
+            replace,
+            append,
+        }));
         notes.sort_by_key(|n| n.item); // stable: placing order within an item stays
         for note in notes {
             match places.last_mut() {
@@ -156,11 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_note_goes_with_its_omitted_item() {
+    fn notes_go_with_their_omitted_item() {
         let scene = Scene {
             edge: SystemEdge::Front { after: 2 },
             system: vec!["s".into()],
             notes: vec![note(1, "a")],
+            results: vec![ResultNote { item: 2, result: 0, replace: Some("r".into()), append: vec![] }],
             omitted: std::iter::once(1..3).collect(),
             ..Scene::empty()
         };

@@ -38,7 +38,7 @@ mod upstream_error;
 pub use binder::{BindError, Binder, BoundLeg, Pass, Ruled};
 pub use edit::EditError;
 pub use joiner::{JoinError, Joiner, Piece};
-pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool};
+pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool, ToolResult};
 
 use crate::context::{Answer, AnswerForm, Binding, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, ScanError, Span, Splice};
@@ -284,6 +284,10 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// Text and calls of one assistant item.
     fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>);
+
+    /// The tool results of one item, in the order of [`ItemFacts::results`]. None for what only looks like one (Responses'
+    /// approval of a call).
+    fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult>;
 
     /// A reader for one answer in this form.
     fn reader(&self, form: AnswerForm) -> Box<dyn AnswerReader>;

@@ -44,6 +44,19 @@ pub struct NeutralResult {
     pub is_error: bool,
 }
 
+/// A tool's result, as hooks on it see it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call's id; empty where it says none (Gemini).
+    pub id: String,
+    /// The tool's name; empty where only the call says it.
+    pub name: String,
+    /// Its texts, joined by newlines.
+    pub text: String,
+    /// Whether the tool failed.
+    pub is_error: bool,
+}
+
 /// A tool definition.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct NeutralTool {

@@ -16,6 +16,8 @@ pub(super) struct Plan<'a> {
     pub(super) end: Vec<&'a str>,
     /// Texts at the end of items.
     pub(super) tails: BTreeMap<usize, Vec<&'a str>>,
+    /// Tool results that change, by item and by their index in it.
+    pub(super) results: BTreeMap<usize, ResultEdits<'a>>,
     /// What is left out.
     pub(super) omissions: Vec<Omission>,
     /// Answers that are taken apart, by their item; none of them is omitted.
@@ -26,6 +28,26 @@ pub(super) struct Plan<'a> {
     pub(super) owed: Vec<&'a LegResult>,
     /// The id behind which a delta goes on.
     pub(super) goes_on_behind: Option<&'a str>,
+}
+
+/// The edits of an item's results, by their index in it.
+pub(super) type ResultEdits<'a> = BTreeMap<usize, ResultEdit<'a>>;
+
+/// What becomes of one tool result.
+#[derive(Debug, Default)]
+pub(super) struct ResultEdit<'a> {
+    /// The text in its place; may be blank.
+    pub(super) replace: Option<&'a str>,
+    /// Texts behind it, none blank.
+    pub(super) append: Vec<&'a str>,
+}
+
+impl<'a> ResultEdit<'a> {
+    /// All texts that are not blank, the replacement first.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &'a str> {
+        let replaced = self.replace.filter(|text| !text.trim().is_empty());
+        replaced.into_iter().chain(self.append.iter().copied())
+    }
 }
 
 /// A run of items that is left out.
@@ -53,6 +75,11 @@ impl<'a> Plan<'a> {
                 }
                 Place::SystemEnd { texts } => plan.end.extend(filled(texts)),
                 Place::ItemEnd { item, texts } => plan.tails.entry(*item).or_default().extend(filled(texts)),
+                Place::Result { item, result, replace, append } => {
+                    let edit = plan.results.entry(*item).or_default().entry(*result).or_default();
+                    edit.replace = replace.as_deref().or(edit.replace);
+                    edit.append.extend(filled(append));
+                }
                 Place::Split { item, legs } => {
                     plan.splits.insert(*item, legs);
                 }
@@ -74,6 +101,7 @@ impl<'a> Plan<'a> {
                 || view.next_speech(item).is_some_and(|next| listens(view, next))
         };
         plan.restored.retain(|item, calls| !calls.is_empty() && stays(*item) && answered(*item, calls));
+        plan.results.retain(|item, _| stays(*item));
         plan.splits.retain(|item, legs| !legs.is_empty() && stays(*item));
         Ok(plan)
     }

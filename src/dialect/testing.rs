@@ -1,5 +1,5 @@
 //! What the dialects' tests share.
-use super::{AnswerReader, Dialect, LowerError, NeutralRequest, NoCache, Reading, ViewError, of};
+use super::{AnswerReader, Dialect, LowerError, NeutralRequest, NoCache, Reading, ToolResult, ViewError, of};
 use crate::context::answer::Ending;
 use crate::context::{Answer, AnswerForm, Finish, Place, RequestView};
 use crate::json::{ArrayFramer, Doc};
@@ -45,6 +45,18 @@ pub(super) fn end(text: &str) -> Place {
 }
 pub(super) fn tail(item: usize, text: &str) -> Place {
     Place::ItemEnd { item, texts: vec![text.to_owned()] }
+}
+
+pub(super) fn result(item: usize, result: usize, replace: Option<&str>, append: &[&str]) -> Place {
+    let append = append.iter().map(|text| (*text).to_owned()).collect();
+    Place::Result { item, result, replace: replace.map(str::to_owned), append }
+}
+
+/// The results of one item.
+pub(super) fn results(path: &str, body: &str, item: usize) -> Vec<ToolResult> {
+    let endpoint = super::endpoint(&http::Method::POST, path, None).unwrap();
+    let (doc, view) = view(path, body).unwrap();
+    of(endpoint.dialect).results(&doc, &view, item)
 }
 
 /// A neutral request, a line for each of its parts.

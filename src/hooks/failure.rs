@@ -92,6 +92,9 @@ pub enum HookFailure {
     /// A tool's name can't be named in an edit.
     #[error("invalid tool name: {0}")]
     Tool(String),
+    /// What it gives for a tool's result can't stand in this result.
+    #[error("the result can't be changed: {0}")]
+    NoPlace(String),
     /// The event can't be written as JSON.
     #[error("the event is invalid: {0}")]
     Event(String),

@@ -5,9 +5,10 @@
 use crate::context::{Digest, RequestView, Role};
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A place in a history.
+/// A place in a history: an item, or one result in it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Anchor {
@@ -26,6 +27,36 @@ pub enum Anchor {
         #[serde(default)]
         nth: u32,
     },
+    /// The result of one call, however many others its item brings.
+    Call {
+        /// Hash of the call's id; where calls have no ids (Gemini), of the function's name and arguments.
+        hash: u64,
+        /// Its ordinal among equal ones.
+        nth: u32,
+    },
+}
+
+/// One tool result of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultSpot {
+    /// The item that brings it.
+    pub item: usize,
+    /// Its index among the item's results.
+    pub result: usize,
+    hash: u64,
+    nth: u32,
+}
+
+impl ResultSpot {
+    /// Its anchor.
+    pub fn anchor(&self) -> Anchor {
+        Anchor::Call { hash: self.hash, nth: self.nth }
+    }
+
+    /// The same as a name, unique in its history.
+    pub fn name(&self) -> String {
+        format!("{:016x}-{}", self.hash, self.nth)
+    }
 }
 
 /// The anchors of one request.
@@ -36,6 +67,9 @@ pub struct Anchors {
     at: Vec<Spot>,
     prompts: HashMap<(Digest, u32), usize>,
     results: HashMap<(u64, u32), usize>,
+    /// Every result, in order, and where each is in this list.
+    spots: Vec<ResultSpot>,
+    calls: HashMap<(u64, u32), usize>,
 }
 
 /// What an item can be found by.
@@ -72,7 +106,39 @@ impl Anchors {
             };
             anchors.at.push(spot);
         }
+        anchors.find_results(view);
         anchors
+    }
+
+    fn find_results(&mut self, view: &RequestView) {
+        let mut seen: HashMap<u64, u32> = HashMap::default();
+        let mut asked: VecDeque<&str> = VecDeque::new();
+        for (item, found) in view.items.iter().enumerate() {
+            match found.role() {
+                Role::Assistant => asked = found.facts.calls.iter().map(String::as_str).collect(),
+                Role::Tool => {
+                    for (result, id) in found.facts.results.iter().enumerate() {
+                        let hash = xxh3_64(call_of(&mut asked, id).as_bytes());
+                        let nth = next(seen.entry(hash).or_default());
+                        self.calls.insert((hash, nth), self.spots.len());
+                        self.spots.push(ResultSpot { item, result, hash, nth });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The results of the items from `item` on, in order.
+    pub fn results_from(&self, item: usize) -> &[ResultSpot] {
+        let first = self.spots.partition_point(|spot| spot.item < item);
+        self.spots.get(first..).unwrap_or_default()
+    }
+
+    /// The one result at `anchor`, if it names one and the history still holds it.
+    pub fn result(&self, anchor: &Anchor) -> Option<ResultSpot> {
+        let Anchor::Call { hash, nth } = anchor else { return None };
+        self.calls.get(&(*hash, *nth)).and_then(|at| self.spots.get(*at)).copied()
     }
 
     /// The item at `anchor`, if the history still holds it.
@@ -80,6 +146,7 @@ impl Anchors {
         match anchor {
             Anchor::Prompt { digest, nth } => self.prompts.get(&(*digest, *nth)).copied(),
             Anchor::Result { call, nth } => self.results.get(&(xxh3_64(call.as_bytes()), *nth)).copied(),
+            Anchor::Call { .. } => self.result(anchor).map(|spot| spot.item),
         }
     }
 
@@ -98,6 +165,15 @@ impl Anchors {
     pub fn prompts_before(&self, item: usize) -> usize {
         self.at.iter().take(item).filter(|spot| matches!(spot, Spot::Prompt(..))).count()
     }
+}
+
+/// The call that a result answers, among those of the answer before it: results name it by its id, or by its function
+/// alone, whose calls then have their name and arguments for an id. Results mostly come in the order of their calls. A call
+/// that is not there (in a delta) is known by what the result says.
+fn call_of<'v>(asked: &mut VecDeque<&'v str>, result: &'v str) -> &'v str {
+    let answers = |call: &&str| call.strip_prefix(result).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
+    let at = asked.iter().position(answers);
+    at.and_then(|at| asked.remove(at)).unwrap_or(result)
 }
 
 /// The count so far; it goes on by one.
@@ -133,6 +209,31 @@ mod tests {
         let first = found.at(&view, 2).unwrap();
         assert_eq!(first, Anchor::Result { call: "look".into(), nth: 0 });
         assert_eq!((found.item(&first), found.item(&found.at(&view, 4).unwrap())), (Some(2), Some(4)));
+    }
+
+    #[test]
+    fn each_result_is_a_place_of_its_own() {
+        let named = |at: &str| format!("look:{at}");
+        let (one, two) = (named("1"), named("2"));
+        let view = view(vec![
+            prompt("one"),
+            reply("", &[&one, &two, "c"]),
+            result(&["c", "look", "look"]),
+            reply("", &[&two]),
+            result(&["look"]),
+            result(&["unasked"]),
+        ]);
+        let found = anchors(&view);
+        let spots = found.results_from(0);
+        assert_eq!(
+            spots.iter().map(|s| (s.item, s.result)).collect::<Vec<_>>(),
+            [(2, 0), (2, 1), (2, 2), (4, 0), (5, 0)]
+        );
+        assert!(spots.iter().all(|spot| found.result(&spot.anchor()) == Some(*spot)));
+        let again = spots[3];
+        assert_eq!((again.hash, again.nth), (spots[2].hash, 1), "the same call once more");
+        assert_eq!(found.results_from(3), &spots[3..]);
+        assert_eq!(found.result(&Anchor::Result { call: "c".into(), nth: 0 }), None);
     }
 
     #[test]

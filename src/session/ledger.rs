@@ -3,14 +3,16 @@
 //! Providers check history and cache by prefix, and the client does not know what was placed. So every text is recorded
 //! before the request goes up, and replayed at its anchor in every later request (invariant I6). An entry whose anchor
 //! is gone is passed over: the history was rewritten.
-use super::anchor::{Anchor, Anchors};
-use crate::context::placement::{Note, Placed, TextKind};
+use super::anchor::{Anchor, Anchors, ResultSpot};
+use crate::context::placement::{Note, Placed, ResultNote, TextKind};
 use crate::context::{Digest, Edit, Leg, LegReply, LegResult, RequestView, Restored, Role};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Entries of one conversation: a turn leaves one, so this is a session of 4,000 prompts. Beyond it the oldest go.
+/// Entries of one conversation: a turn leaves one, and so does a tool result where hooks listen to it, so this is a session
+/// of 4,000 prompts or results. Beyond it the oldest go, those that place nothing first.
 pub const MAX_ENTRIES: usize = 4096;
 
 /// One entry.
@@ -54,6 +56,18 @@ pub enum What {
     Edited {
         /// One for each hook, in order.
         by: Vec<HookEdits>,
+    },
+    /// The hooks of this tool result were run; what they gave, maybe nothing. Its presence is what makes `tool.result` run
+    /// once per result.
+    Result {
+        /// What the result said: with another text it is another result, which a hook has not seen yet.
+        said: Digest,
+        /// The text that the model gets instead.
+        replace: Option<String>,
+        /// The texts behind it, in order.
+        texts: Vec<Placed>,
+        /// A hook that must not fail did: the request was answered with the text in the result's place.
+        refused: bool,
     },
     /// The answer behind this place is one message for the client; the model gave it in legs, and was told something
     /// behind each but the last. Each answer of a regenerated prompt has an entry of its own.
@@ -106,6 +120,10 @@ impl Entry {
                 texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len()).sum()
             }
             What::Answered { reply, .. } => reply.len(),
+            What::Result { replace, texts, .. } => {
+                let texts = texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len());
+                replace.as_ref().map_or(0, String::len) + texts.sum::<usize>()
+            }
             What::Unopened { .. } => 0,
             What::Edited { by } => by.iter().map(HookEdits::bytes).sum(),
             What::Joined { legs, .. } => legs.iter().map(leg_bytes).sum(),
@@ -136,13 +154,18 @@ impl What {
     /// The texts that it places.
     pub fn texts(&self) -> &[Placed] {
         match self {
-            Self::Prompt { texts } | Self::Note { texts } => texts,
+            Self::Prompt { texts } | Self::Note { texts } | Self::Result { texts, .. } => texts,
             Self::Answered { .. }
             | Self::Unopened { .. }
             | Self::Edited { .. }
             | Self::Joined { .. }
             | Self::Restored { .. } => &[],
         }
+    }
+
+    /// Whether it is the memory of a result that no hook had anything to say about.
+    fn is_blank(&self) -> bool {
+        matches!(self, Self::Result { replace: None, texts, .. } if texts.is_empty())
     }
 }
 
@@ -160,6 +183,8 @@ pub struct Ledger {
 pub struct Replay {
     /// Texts at their items.
     pub notes: Vec<Note>,
+    /// Tool results that are not what the client sent, by item and by index in it.
+    pub results: BTreeMap<(usize, usize), ResultNote>,
     /// Items that are left out.
     pub omitted: Vec<Range<usize>>,
     /// Answers that are taken apart, each with the legs before its last.
@@ -171,6 +196,13 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// The newest word on a result counts.
+    fn result(&mut self, anchors: &Anchors, entry: &Entry, replace: Option<&String>, texts: &[Placed]) {
+        let Some(ResultSpot { item, result, .. }) = anchors.result(&entry.anchor) else { return };
+        let append = texts.iter().map(|text| text.text.clone()).collect();
+        self.results.insert((item, result), ResultNote { item, result, replace: replace.cloned(), append });
+    }
+
     /// An answer that came word for word the same again is what it was last: the client holds the newest one's signatures.
     fn split(&mut self, item: usize, legs: Arc<[Leg]>) {
         self.splits.retain(|(other, _)| *other != item);
@@ -207,8 +239,22 @@ impl Ledger {
         self.bytes += entry.bytes();
         self.entries.push((key, entry));
         let excess = self.entries.len().saturating_sub(MAX_ENTRIES);
-        let dropped = self.entries.drain(..excess).inspect(|(_, old)| self.bytes -= old.bytes());
-        dropped.map(|(key, _)| key).collect()
+        (0..excess).map(|_| self.drop_one()).collect()
+    }
+
+    /// Takes out the oldest entry that places nothing, else the oldest; never the newest. Its key.
+    fn drop_one(&mut self) -> u64 {
+        let older = self.entries.len().saturating_sub(1);
+        let blank = self.entries.iter().take(older).position(|(_, entry)| entry.what.is_blank());
+        let (key, old) = self.entries.remove(blank.unwrap_or_default());
+        self.bytes -= old.bytes();
+        key
+    }
+
+    /// What the hooks gave for the result at `anchor` that said this; `None`: they were not run for it.
+    pub fn result(&self, anchor: &Anchor, what_it_said: Digest) -> Option<&What> {
+        let is_it = |what: &What| matches!(what, What::Result { said, .. } if *said == what_it_said);
+        self.entries.iter().rev().find(|(_, e)| e.anchor == *anchor && is_it(&e.what)).map(|(_, e)| &e.what)
     }
 
     /// The entry that says that this prompt was handled.
@@ -224,6 +270,9 @@ impl Ledger {
     pub fn replay(&self, view: &RequestView, anchors: &Anchors, current: Option<usize>, keep: Keep) -> Replay {
         let mut replay = Replay::default();
         for (key, entry) in &self.entries {
+            if entry.what.is_blank() {
+                continue;
+            }
             let Some(item) = anchors.item(&entry.anchor) else {
                 replay.lost += 1;
                 continue;
@@ -244,6 +293,8 @@ impl Ledger {
                 }
                 // Made anew in every request: see `edits`.
                 What::Edited { .. } => {}
+                // As long as the result is there: what is said of it is a part of it.
+                What::Result { replace, texts, .. } => replay.result(anchors, entry, replace.as_ref(), texts),
                 What::Answered { answer, .. } | What::Unopened { answer } => {
                     replay.omitted.extend(answered_pair(view, item, *answer));
                 }
@@ -276,6 +327,17 @@ impl Ledger {
             }
         }
         edits
+    }
+
+    /// What stands in the place of results of this history; nothing that stands behind them.
+    pub fn replacements(&self, anchors: &Anchors) -> Vec<ResultNote> {
+        let mut replay = Replay::default();
+        for (_, entry) in &self.entries {
+            if let What::Result { replace, .. } = &entry.what {
+                replay.result(anchors, entry, replace.as_ref(), &[]);
+            }
+        }
+        replay.results.into_values().filter(|note| note.replace.is_some()).collect()
     }
 
     /// The texts of this prompt's hooks.

@@ -189,6 +189,18 @@ impl Scenery<'_> {
         texts
     }
 
+    /// Texts on one tool result, as far as there is room. What stands elsewhere already is said again: here it is said of this
+    /// result.
+    pub fn aside<'g>(
+        &self,
+        given: impl IntoIterator<Item = (&'g str, &'g str)>,
+        budget: &mut Budget,
+        cuts: &mut Vec<Cut>,
+    ) -> Vec<Placed> {
+        let admit = |(source, text)| self.admit(source, text, TextKind::Ephemeral, Standing::New, budget, cuts);
+        given.into_iter().filter_map(admit).collect()
+    }
+
     /// Whether the ledger replays exactly this text in this request.
     fn stands(&self, state: &State, text: &Placed) -> bool {
         let keep = self.keep(state);
@@ -256,8 +268,9 @@ impl Scenery<'_> {
             }
         };
         let system = if self.locked { Vec::new() } else { system.into_iter().map(|t| t.text).collect() };
-        let Replay { notes, omitted, splits, restored, lost: _ } = replay;
-        Scene { edge, system, notes, omitted, splits, restored, ..Scene::empty() }
+        let Replay { notes, results, omitted, splits, restored, lost: _ } = replay;
+        let results = results.into_values().collect();
+        Scene { edge, system, notes, results, omitted, splits, restored, ..Scene::empty() }
     }
 
     /// What hooks of prompts change of this request.

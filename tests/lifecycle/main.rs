@@ -26,6 +26,7 @@ mod odd_answers;
 mod once;
 mod placement;
 mod policies;
+mod results;
 mod side;
 mod stop;
 mod streams;

@@ -3,30 +3,35 @@
 //! Text goes behind the client's own blocks, never before a tool result; a string becomes an array whose first block
 //! keeps the client's bytes, so that the model sees the same whether the client sent a string or one text block.
 use super::view::content;
-use super::{legs, restore};
+use super::{legs, restore, results};
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::history::server_waits;
 use crate::dialect::object::{Object, slice};
-use crate::dialect::plan::{Omission, Plan};
+use crate::dialect::plan::{Omission, Plan, ResultEdits};
 use crate::dialect::{LowerError, blocks};
 use crate::json::{Doc, Kind, Span, Splice, raw};
 use std::collections::BTreeMap;
 
-/// Blocks to put around the client's own in one message.
+/// What changes in one message.
 #[derive(Debug, Default)]
-struct Around {
+struct Around<'a> {
     front: Vec<String>,
     back: Vec<String>,
     /// Texts for the last tool result.
     result: Vec<String>,
+    /// Edits of single results.
+    results: ResultEdits<'a>,
 }
 
 /// Lowers all placements of a request.
 pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<Splice, LowerError> {
-    let plan = Plan::new(places, view)?;
+    let mut plan = Plan::new(places, view)?;
     let mut splice = Splice::new();
     system(doc, view, &plan, &mut splice)?;
-    let mut edits: BTreeMap<usize, Around> = BTreeMap::new();
+    let mut edits: BTreeMap<usize, Around<'_>> = BTreeMap::new();
+    for (item, results) in std::mem::take(&mut plan.results) {
+        edits.entry(item).or_default().results = results;
+    }
     omit(doc, view, &plan, &mut edits, &mut splice)?;
     for (item, texts) in &plan.tails {
         let around = edits.entry(*item).or_default();
@@ -51,7 +56,8 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
     Ok(splice)
 }
 
-fn text_block(text: &str) -> String {
+/// A block of nothing but text.
+pub(super) fn text_block(text: &str) -> String {
     format!(r#"{{"type":"text","text":{}}}"#, raw::quote(text))
 }
 
@@ -101,7 +107,7 @@ fn omit(
     doc: &Doc,
     view: &RequestView,
     plan: &Plan<'_>,
-    edits: &mut BTreeMap<usize, Around>,
+    edits: &mut BTreeMap<usize, Around<'_>>,
     splice: &mut Splice,
 ) -> Result<(), LowerError> {
     let Some(messages) = doc.get("messages") else { return Ok(()) };
@@ -148,45 +154,30 @@ fn left_behind(doc: &Doc, view: &RequestView, omission: &Omission) -> (Vec<Strin
     (reminders, instructions)
 }
 
-fn message(doc: &Doc, view: &RequestView, item: usize, around: &Around, splice: &mut Splice) -> Result<(), LowerError> {
+fn message(
+    doc: &Doc,
+    view: &RequestView,
+    item: usize,
+    around: &Around<'_>,
+    splice: &mut Splice,
+) -> Result<(), LowerError> {
     let no_place = LowerError::NoPlace { item };
     let Some(found) = view.items.get(item) else { return Err(no_place) };
     let text = doc.text(found.span);
     let object = Object::parse(text)?;
     let Some(content) = object.span("content") else { return Err(no_place) };
-    if !around.result.is_empty() {
-        let result = last_result(slice(text, content))?.ok_or(no_place.clone())?;
-        let result = result.offset(content.start + found.span.start);
-        tool_result(doc, result, &around.result, splice)?.ok_or(no_place.clone())?;
+    let content = content.offset(found.span.start);
+    if !around.result.is_empty() || !around.results.is_empty() {
+        results::edit(doc, content, &around.results, &around.result, splice)?.ok_or(no_place.clone())?;
     }
     if !around.front.is_empty() || !around.back.is_empty() {
-        let content = content.offset(found.span.start);
         extend(doc.text(content), content, &around.front, &around.back, splice).ok_or(no_place)?;
     }
     Ok(())
 }
 
-fn last_result(content: &str) -> Result<Option<Span>, LowerError> {
-    for span in raw::array(content).unwrap_or_default().into_iter().rev() {
-        if Object::parse(slice(content, span))?.string("type").is_some_and(|kind| kind == "tool_result") {
-            return Ok(Some(span));
-        }
-    }
-    Ok(None)
-}
-
-fn tool_result(doc: &Doc, span: Span, texts: &[String], splice: &mut Splice) -> Result<Option<()>, LowerError> {
-    let raw = doc.text(span);
-    let object = Object::parse(raw)?;
-    let Some(content) = object.span("content").map(|content| content.offset(span.start)) else {
-        splice.insert(span.end.saturating_sub(1), format!(r#","content":[{}]"#, texts.join(",")));
-        return Ok(Some(()));
-    };
-    Ok(extend(doc.text(content), content, &[], texts, splice))
-}
-
 /// Puts blocks around a content. `None`: it is neither a string nor an array.
-fn extend(raw: &str, content: Span, front: &[String], back: &[String], splice: &mut Splice) -> Option<()> {
+pub(super) fn extend(raw: &str, content: Span, front: &[String], back: &[String], splice: &mut Splice) -> Option<()> {
     match raw::kind(raw)? {
         Kind::Array => {
             let elements = raw::array(raw)?;

@@ -14,6 +14,7 @@ mod lower;
 mod neutral;
 mod reader;
 mod restore;
+mod results;
 mod said;
 mod split;
 #[cfg(test)]
@@ -27,7 +28,7 @@ use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
     AnswerReader, Binder, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
-    ViewError, WireError,
+    ToolResult, ViewError, WireError,
 };
 use crate::context::answer::call_key as answer_call_key;
 use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
@@ -101,6 +102,10 @@ impl Dialect for Anthropic {
 
     fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
         neutral::said(doc, view, item)
+    }
+
+    fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult> {
+        view.items.get(item).map(|item| results::results(doc, item)).unwrap_or_default()
     }
 
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {

@@ -27,6 +27,8 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemFront { after, texts } => edit.system_front(*after, texts),
             Place::SystemEnd { texts } => edit.system_end(texts),
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
+            Place::Result { item, result: 0, replace, append } => edit.result(*item, replace.as_deref(), append)?,
+            Place::Result { item, .. } => return Err(LowerError::NoPlace { item: *item }),
             Place::Split { item, legs } => edit.split(*item, legs)?,
             // Every request has its whole history.
             Place::Owed { .. } => return Err(LowerError::NoPlace { item: 0 }),
@@ -107,6 +109,25 @@ impl Edit<'_> {
         let element = element::read(raw)?;
         let end = insert::end_of(&element, raw, item.span.start, StringContent::Joins).ok_or(no_place)?;
         self.insertions.behind(end, texts);
+        Ok(())
+    }
+
+    /// A tool message holds one result.
+    fn result(&mut self, index: usize, replace: Option<&str>, append: &[String]) -> Result<(), LowerError> {
+        let no_place = LowerError::NoPlace { item: index };
+        let item = self
+            .view
+            .items
+            .get(index)
+            .filter(|item| item.role() == Role::Tool && !self.gone.contains(&item.elements.start));
+        let item = item.ok_or(no_place.clone())?;
+        let raw = self.doc.text(item.span);
+        let element = element::read(raw)?;
+        let target = match replace {
+            Some(text) => self.insertions.instead(&element, raw, item.span.start, text),
+            None => insert::end_of(&element, raw, item.span.start, StringContent::Joins),
+        };
+        self.insertions.behind(target.ok_or(no_place)?, append);
         Ok(())
     }
 

@@ -15,6 +15,7 @@ mod neutral;
 mod parts;
 mod reader;
 mod restore;
+mod results;
 mod said;
 mod splice;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading,
-    Reply, ViewError, WireError,
+    Reply, ToolResult, ViewError, WireError,
 };
 use crate::context::Binding;
 use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
@@ -101,6 +102,10 @@ impl Dialect for Chat {
 
     fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
         words::said(&neutral::elements(doc, view, item))
+    }
+
+    fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult> {
+        view.items.get(item).map(|item| results::results(doc, item)).unwrap_or_default()
     }
 
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {

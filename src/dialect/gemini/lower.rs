@@ -3,7 +3,7 @@
 //! Always a text part behind the client's own parts of a content that is there: a new content would break the strict
 //! alternation of roles. Parts with a signature are the model's, and are never touched.
 use super::view::{contents, parts_span, spelled};
-use super::{legs, restore};
+use super::{legs, restore, results};
 use crate::context::{Place, RequestView, Role};
 use crate::dialect::object::{Object, slice};
 use crate::dialect::plan::{Omission, Plan};
@@ -42,6 +42,11 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             return Err(LowerError::NoPlace { item: *item });
         }
         edits.entry(*item).or_default().back.extend(texts.iter().map(|text| text_part(text)));
+    }
+    for (item, results) in &plan.results {
+        let no_place = LowerError::NoPlace { item: *item };
+        let found = view.items.get(*item).filter(|found| found.role() == Role::Tool).ok_or(no_place.clone())?;
+        results::edit(doc, found.span, results, &mut splice)?.ok_or(no_place)?;
     }
     restore::restore(doc, view, &plan, &mut edits, &mut splice);
     legs::split(doc, view, &plan, &mut edits, &mut splice);

@@ -16,6 +16,7 @@ mod part;
 mod partial_args;
 mod reader;
 mod restore;
+mod results;
 mod said;
 mod screened;
 mod split;
@@ -29,7 +30,7 @@ use super::body_joiner::BodyJoiner;
 use super::path::tail;
 use super::{
     AnswerReader, Binder, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading, Reply,
-    ViewError, WireError,
+    ToolResult, ViewError, WireError,
 };
 use crate::context::{AnswerForm, Binding, Call, Edit, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, Span, Splice};
@@ -117,6 +118,10 @@ impl Dialect for Gemini {
 
     fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
         neutral::said(doc, view, item)
+    }
+
+    fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult> {
+        view.items.get(item).map(|item| results::results(doc, item)).unwrap_or_default()
     }
 
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {

@@ -49,10 +49,10 @@ pub(super) struct FunctionResponse<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Reads a part.
+    /// Reads one part.
     ///
     /// # Errors
-    /// [`ScanError`]
+    /// [`ScanError`] when it is no object or has a key twice.
     pub(super) fn parse(raw: &'a str) -> Result<Self, ScanError> {
         let object = Object::parse_proto(raw)?;
         let kind = if object.get("thought") == Some("true") {

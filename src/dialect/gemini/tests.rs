@@ -6,6 +6,7 @@ mod legs;
 mod lower;
 mod reader;
 mod restore;
+mod results;
 mod servers;
 mod view;
 mod writer;

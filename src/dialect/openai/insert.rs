@@ -1,6 +1,6 @@
 //! Puts texts around the client's own, in the type the client used.
-use super::element::Element;
-use crate::dialect::object::slice;
+use super::element::{Element, is_marker};
+use crate::dialect::object::{Object, slice};
 use crate::json::{Kind, Span, Splice, raw};
 use std::collections::HashMap;
 
@@ -71,11 +71,21 @@ pub(in crate::dialect) fn blocks_of<'e>(
 struct Around {
     before: Vec<String>,
     behind: Vec<String>,
+    /// The client's own goes.
+    instead: Option<Instead>,
+}
+
+/// A body that is written anew.
+struct Instead {
+    body: Span,
+    /// The body is a list of parts; the cache markers of the last part that has some, members behind a comma.
+    markers: Option<String>,
+    text: String,
 }
 
 impl Around {
     fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.behind.is_empty()
+        self.before.is_empty() && self.behind.is_empty() && self.instead.is_none()
     }
 
     fn all(&self) -> impl Iterator<Item = &String> {
@@ -103,6 +113,26 @@ impl Insertions {
     /// Puts `texts` behind the target.
     pub(in crate::dialect) fn behind(&mut self, target: Target, texts: &[String]) {
         self.at(target).behind.extend(filled(texts));
+    }
+
+    /// Puts `text` in the place of an element's whole body, in the type that it has; `raw` is the element, which begins at
+    /// `base`. What is put behind the returned target stands behind `text`. `None`: it has no body.
+    pub(in crate::dialect) fn instead(
+        &mut self,
+        element: &Element<'_>,
+        raw: &str,
+        base: usize,
+        text: &str,
+    ) -> Option<Target> {
+        let body = element.body?;
+        let target = end_of(element, raw, base, StringContent::Joins)?;
+        let markers = raw::array(slice(raw, body)).map(|parts| {
+            let marked = parts.iter().rev().map(|part| markers(slice(raw, part.offset(body.start))));
+            marked.into_iter().find(|members| !members.is_empty()).unwrap_or_default()
+        });
+        let body = body.offset(base);
+        self.at(target).instead = Some(Instead { body, markers, text: text.to_owned() });
+        Some(target)
     }
 
     /// Puts `texts` ahead of a client's instructions, behind the first `after` blocks; `end` is where they end.
@@ -138,6 +168,10 @@ impl Insertions {
     /// Writes everything that was collected as edits.
     pub(in crate::dialect) fn write(self, splice: &mut Splice) {
         for (target, around) in self.around.iter().filter(|(_, around)| !around.is_empty()) {
+            if let Some(instead) = &around.instead {
+                splice.replace(instead.body, self.anew(instead, &around.behind));
+                continue;
+            }
             match *target {
                 Target::Joined(span) => write_joined(splice, span, around),
                 Target::Wrapped(span) if is_empty_string(span) => splice.replace(span, self.list(around.all())),
@@ -158,6 +192,23 @@ impl Insertions {
         }
     }
 
+    /// A blank text is no part that a provider takes; alone it is written as a string.
+    fn anew(&self, Instead { markers, text, .. }: &Instead, behind: &[String]) -> String {
+        let own = Some(text).filter(|text| !text.trim().is_empty());
+        match markers {
+            Some(markers) if own.is_some() || !behind.is_empty() => {
+                let own = own.map(|text| {
+                    let part = self.part(text);
+                    format!("{}{markers}}}", part.strip_suffix('}').unwrap_or_default())
+                });
+                let parts = own.into_iter().chain(behind.iter().map(|text| self.part(text)));
+                format!("[{}]", parts.collect::<Vec<_>>().join(","))
+            }
+            _ if behind.is_empty() => raw::quote(text),
+            _ => raw::quote(&joined(own.into_iter().chain(behind))),
+        }
+    }
+
     fn parts_behind(&self, around: &Around) -> String {
         around.behind.iter().map(|t| format!(",{}", self.part(t))).collect()
     }
@@ -171,6 +222,13 @@ pub(in crate::dialect) fn joined<'t>(texts: impl Iterator<Item = &'t String>) ->
 /// The texts that are not blank: providers refuse empty text.
 pub(in crate::dialect) fn filled(texts: &[String]) -> impl Iterator<Item = String> + '_ {
     texts.iter().filter(|t| !t.trim().is_empty()).cloned()
+}
+
+/// The cache markers of a part, as members behind a comma.
+fn markers(part: &str) -> String {
+    let Ok(object) = Object::parse(part) else { return String::new() };
+    let members = object.entries().filter(|(key, value)| is_marker(key) && *value != "null");
+    members.map(|(key, value)| format!(",{}:{value}", raw::quote(key))).collect()
 }
 
 fn write_joined(splice: &mut Splice, span: Span, around: &Around) {

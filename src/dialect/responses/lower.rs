@@ -1,7 +1,7 @@
 //! Lowers placements to edits: see `Dialect::lower`.
-use super::legs;
 use super::restore::{Slot, slots};
 use super::view::{self, Input, Instructions};
+use super::{legs, results};
 use crate::context::{Item, Leg, LegResult, Place, RequestView, Restored, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
 use crate::dialect::openai::restore::{self, Spot};
@@ -24,6 +24,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
         restored: restore::restored(places),
         around: Vec::new(),
         owed: Vec::new(),
+        structured: Splice::new(),
         goes_on_behind: None,
     };
     for place in places {
@@ -32,6 +33,10 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemEnd { texts } => edit.system_end(texts)?,
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
             Place::Owed { results } => edit.owed = results.iter().map(|told| edit.result(told)).collect(),
+            Place::Result { item, result: 0, replace, append } => {
+                edit.own_result(*item, replace.as_deref(), append)?;
+            }
+            Place::Result { item, .. } => return Err(LowerError::NoPlace { item: *item }),
             Place::Split { item, legs } => edit.split(*item, legs)?,
             Place::GoesOnBehind { id } => edit.goes_on_behind = Some(id),
             Place::Restore { .. } | Place::Omit { .. } => {}
@@ -93,6 +98,8 @@ struct Edit<'a> {
     around: Vec<(Spot, String)>,
     /// Results at the start of a delta.
     owed: Vec<String>,
+    /// Outputs that are written anew and take no blocks of text.
+    structured: Splice,
     /// The id of the response that the request goes on behind.
     goes_on_behind: Option<&'a str>,
 }
@@ -134,6 +141,28 @@ impl Edit<'_> {
             }
             None => self.message_behind(index, texts),
         }
+    }
+
+    /// An output is one result.
+    fn own_result(&mut self, index: usize, replace: Option<&str>, append: &[String]) -> Result<(), LowerError> {
+        let no_place = LowerError::NoPlace { item: index };
+        let item = self.view.items.get(index).filter(|item| item.role() == Role::Tool && !self.is_gone(item));
+        let item = item.ok_or(no_place.clone())?;
+        let raw = self.doc.text(item.span);
+        let element = (self.input.read)(raw)?;
+        let target = match replace {
+            Some(text) if element.body.is_none() => {
+                results::replace_structured(self.doc, item.span, text, &mut self.structured)?.ok_or(no_place)?;
+                None
+            }
+            Some(text) => Some(self.insertions.instead(&element, raw, item.span.start, text).ok_or(no_place)?),
+            None => insert::end_of(&element, raw, item.span.start, StringContent::Joins),
+        };
+        match target {
+            Some(target) => self.insertions.behind(target, append),
+            None => self.message_behind(index, append)?,
+        }
+        Ok(())
     }
 
     /// A user message of its own, for items that take no text: behind all results that follow, since nothing may stand
@@ -215,7 +244,7 @@ impl Edit<'_> {
     }
 
     fn write(mut self) -> Splice {
-        let mut splice = Splice::new();
+        let mut splice = std::mem::take(&mut self.structured);
         if let Some(id) = self.goes_on_behind {
             legs::go_on_behind(&mut splice, self.doc, id);
         }

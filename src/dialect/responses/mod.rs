@@ -17,6 +17,7 @@ mod numbers;
 mod output;
 mod reader;
 mod restore;
+mod results;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ use super::body_joiner::BodyJoiner;
 use super::openai::{self, error, neutral as words};
 use super::{
     AnswerForm, AnswerReader, Dialect, DialectId, EditError, Endpoint, Joiner, LowerError, NeutralRequest, Reading,
-    Reply, ViewError, WireError,
+    Reply, ToolResult, ViewError, WireError,
 };
 use crate::context::Binding;
 use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
@@ -117,6 +118,10 @@ impl Dialect for Responses {
 
     fn said(&self, doc: &Doc, view: &RequestView, item: usize) -> (String, Vec<Call>) {
         words::said(&neutral::elements(doc, view, item))
+    }
+
+    fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult> {
+        view.items.get(item).map(|item| results::results(doc, item)).unwrap_or_default()
     }
 
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {

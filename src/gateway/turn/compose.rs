@@ -2,13 +2,12 @@
 use super::follow::Follow;
 use super::identify::Identity;
 use super::policy::Policed;
-use super::prompt::log_cuts;
+use super::prompt::{charge, log_cuts};
 use super::read::Read;
 use super::{Prepared, TurnError, Turns};
 use crate::config::EventKind;
-use crate::context::budget::Budget;
 use crate::context::placement::{Note, Scene};
-use crate::context::{Binding, Delta, Digest, Role};
+use crate::context::{Binding, Delta, Digest, Place, Role};
 use crate::json::{Rope, Splice};
 use crate::session::conversation::{Change, ConversationLayout, Live, Said, State};
 use crate::session::ledger::{Entry, HookEdits};
@@ -22,11 +21,9 @@ use xxhash_rust::xxh3::xxh3_64;
 impl Turns {
     /// The request of a turn, ready to go up.
     pub(super) async fn send(self: &Arc<Self>, read: Read, identity: Identity) -> Result<Prepared, TurnError> {
-        let slots = self.slots(&identity.record);
         // In the ledger before the scene is set: what is placed late stands in this very request, or never.
-        if let Some(entry) = self.late_baseline(&read, &identity, &slots) {
-            self.record(&identity, vec![entry]).await;
-        }
+        self.settle_baseline(&read, &identity).await;
+        let slots = self.slots(&identity.record);
         let (scene, mut edits, fresh) = {
             let scenery = self.scenery(&read, &identity, &slots);
             let mut state = identity.live.state.lock();
@@ -62,8 +59,7 @@ impl Turns {
     /// A request that is no turn: what was placed before stands in it again, nothing new does.
     pub(super) async fn replay(self: &Arc<Self>, read: Read) -> Result<Prepared, TurnError> {
         let Some(identity) = self.recognize(&read).await? else {
-            let body = lower(&read, Scene::empty());
-            return self.policed(read, None, &[], body).await;
+            return self.bare(read).await;
         };
         let slots = self.slots(&identity.record);
         let scenery = self.scenery(&read, &identity, &slots);
@@ -79,17 +75,39 @@ impl Turns {
         self.policed(read, Some(identity.key), &edits, body).await
     }
 
+    /// A request in which nothing stands that was placed before, but what took the place of tool results.
+    pub(super) async fn bare(self: &Arc<Self>, read: Read) -> Result<Prepared, TurnError> {
+        let scene = match self.pipeline.has(EventKind::ToolResult) {
+            true => self.replacements(&read).await?,
+            false => Scene::empty(),
+        };
+        let body = lower(&read, scene);
+        self.policed(read, None, &[], body).await
+    }
+
     /// A conversation that is first seen in the middle of a turn has no prompt to set its baseline with.
+    pub(super) async fn settle_baseline(&self, read: &Read, identity: &Identity) {
+        let entry = self.late_baseline(read, identity, &self.slots(&identity.record));
+        if let Some(entry) = entry {
+            self.record(identity, vec![entry]).await;
+        }
+    }
+
     fn late_baseline(&self, read: &Read, identity: &Identity, slots: &[SlotText<'_>]) -> Option<Entry> {
         if identity.live.state.lock().record.baseline_set {
             return None;
         }
         let mut cuts = Vec::new();
-        let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
         let scenery = self.scenery(read, identity, slots);
-        let entry = scenery.set_baseline(&mut identity.live.state.lock(), &mut budget, &mut cuts);
+        let (entry, spent) = {
+            let mut state = identity.live.state.lock();
+            let mut budget = self.room(&state);
+            let entry = scenery.set_baseline(&mut state, &mut budget, &mut cuts);
+            charge(&mut state, &budget);
+            (entry, budget.spent())
+        };
         log_cuts(&cuts, scenery.budget);
-        self.show_budget(budget.left(), &cuts);
+        self.show_budget(spent, &cuts);
         entry
     }
 
@@ -165,13 +183,19 @@ pub(super) fn lower(read: &Read, scene: Scene) -> Option<Rope> {
 
 /// The edits that place the scene; none when the dialect has no place for it.
 fn placed(read: &Read, scene: Scene) -> Splice {
-    let places = scene.places();
+    let mut places = scene.places();
     if places.is_empty() {
         return Splice::new();
     }
-    read.dialect().lower(&read.doc, &read.view, &places).unwrap_or_else(|error| {
+    let lower = |places: &[Place]| read.dialect().lower(&read.doc, &read.view, places);
+    lower(&places).unwrap_or_else(|error| {
         not_placed(read, &error.to_string());
-        Splice::new()
+        // Context may be left out; what a hook put in the place of a result is there because the result must not be.
+        places.retain(|place| matches!(place, Place::Result { replace: Some(_), .. }));
+        lower(&places).unwrap_or_else(|error| {
+            not_placed(read, &error.to_string());
+            Splice::new()
+        })
     })
 }
 
@@ -194,6 +218,11 @@ fn pieces(read: &Read, identity: &Identity, scene: &Scene) -> Vec<Piece> {
         };
         let notes = scene.notes.iter().filter(|n| n.item == index);
         let placed = notes.fold(0, |hash: u64, Note { texts: t, .. }| hash.rotate_left(1) ^ texts(t));
+        let results = scene.results.iter().filter(|r| r.item == index);
+        let placed = results.fold(placed, |hash: u64, r| {
+            let replaced = r.replace.as_ref().map_or(0, |text| !xxh3_64(text.as_bytes()));
+            hash.rotate_left(1) ^ replaced ^ texts(&r.append)
+        });
         Piece { client, placed, len: length(item.span.len()) }
     });
     std::iter::once(head).chain(items).collect()

@@ -53,6 +53,8 @@ pub struct Follow {
     answer_ends_history: bool,
     /// The provider holds the history, so what is said is collected here.
     delta: bool,
+    /// The provider keeps the answer: a later request may show nothing of it.
+    kept: bool,
     /// The turn's id.
     turn: String,
     /// Its ordinal in the session.
@@ -107,6 +109,7 @@ impl Follow {
             form: read.view.form,
             answer_ends_history: identity.chain.is_open(&read.view),
             delta: read.view.delta.is_some(),
+            kept: read.is_kept(),
             chain: identity.chain,
             scope: identity.scope,
             live: identity.live,
@@ -314,7 +317,7 @@ impl Follow {
         }
         nodes.extend(answer.id.as_deref().map(|id| answer_node(self.scope, id)));
         let mut end = TurnEnd::of(&self.turn, answer);
-        let mut news = self.delta || !self.turns.sessions.conversations.has(&self.live, &nodes);
+        let mut news = self.kept || !self.turns.sessions.conversations.has(&self.live, &nodes);
         {
             let mut state = self.live.state.lock();
             let record = &mut state.record;
@@ -331,8 +334,11 @@ impl Follow {
                 turn.output += answer.usage.output;
                 end.usage = Usage { output: turn.output, ..answer.usage };
                 end.continued(turn);
-                if self.delta {
-                    self.said = turn.said.clone();
+                if self.kept {
+                    match self.delta {
+                        true => self.said = turn.said.clone(),
+                        false => turn.said = self.said.clone(),
+                    }
                     turn.said.text.push_str(&answer.text);
                     turn.said.calls.extend(answer.calls.iter().cloned());
                 }

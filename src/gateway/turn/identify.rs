@@ -337,7 +337,8 @@ pub(super) fn is_bound(read: &Read) -> bool {
     read.profile.is_oauth(|| Credential::of(&read.asked.headers, read.asked.query.as_deref()))
 }
 
-fn anchors(read: &Read, chain: &Chain, live: &Live) -> Anchors {
+/// The places of a request that are known again.
+pub(super) fn anchors(read: &Read, chain: &Chain, live: &Live) -> Anchors {
     let root = match read.view.delta {
         // A provider-side conversation has no position: equal prompts are told apart by the turns before them.
         Some(Delta::Conversation(_)) => {

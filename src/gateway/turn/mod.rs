@@ -1,7 +1,7 @@
 //! The phases of a request that goes to a model, one file per phase.
 //!
 //! ```text
-//! Turns::prepare   read ─► identify ─► opening ─► prompt ─► compose ─► Prepared
+//! Turns::prepare   read ─► identify ─► opening ─► results ─► prompt ─► compose ─► Prepared
 //! Follow           the answer on its way down ─► director (judge, stopping: may go on) ─► ending (session.stop, session.fail)
 //! sweep            session.end, stops that a restart interrupted, retention
 //! ```
@@ -24,6 +24,7 @@ mod owner;
 mod policy;
 mod prompt;
 mod read;
+mod results;
 mod scenery;
 mod side;
 mod stateless;
@@ -48,7 +49,6 @@ pub use watch::{Legs, Watched};
 
 use crate::config::{Config, EventKind};
 use crate::context::Operation;
-use crate::context::placement::Scene;
 use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
 use crate::json::{Rope, ScanError};
@@ -232,8 +232,7 @@ impl Turns {
             return self.batch(read).await;
         }
         if read.asked.endpoint.operation != Operation::Generate {
-            let body = compose::lower(&read, Scene::empty());
-            return self.policed(read, None, &[], body).await;
+            return self.bare(read).await;
         }
         if !read.is_turn() || self.is_side(&read).await {
             return self.replay(read).await;
@@ -242,10 +241,13 @@ impl Turns {
             let body = self.stateless(&read);
             return self.policed(read, None, &[], body).await;
         };
-        let reply = match self.open(&read, &mut identity).await {
-            Some(reply) => Some(reply),
-            None => self.submit(&read, &mut identity).await,
-        };
+        let mut reply = self.open(&read, &mut identity).await;
+        if reply.is_none() {
+            reply = self.hear_results(&read, &mut identity).await;
+        }
+        if reply.is_none() {
+            reply = self.submit(&read, &mut identity).await;
+        }
         match reply {
             Some(text) => Ok(self.reply(&read, Some(&identity.key), text)),
             None => self.send(read, identity).await,

@@ -31,7 +31,7 @@ impl Turns {
     }
 
     /// A prompt that was refused does not go up with the next one either.
-    async fn leave_out(&self, read: &Read, identity: &Identity, reply: &str) {
+    pub(super) async fn leave_out(&self, read: &Read, identity: &Identity, reply: &str) {
         let Step::Prompt { item } = read.view.step else { return };
         let Some(anchor) = identity.anchors.at(&read.view, item) else { return };
         let entry = Entry { anchor, what: What::Unopened { answer: normal_form(reply) } };

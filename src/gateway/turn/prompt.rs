@@ -44,7 +44,7 @@ impl Turns {
         let reports = self.fire_submit(read, identity, &turn).await;
         let refused = refusal(&reports);
         let placing = match &refused {
-            Some(reply) => Placing::answered(anchor, reply, self.config.lifecycle.max_injected_context_chars),
+            Some(reply) => Placing::answered(anchor, reply),
             None => {
                 let mut by = std::mem::take(&mut identity.start_edits);
                 by.extend(edits_of(&reports));
@@ -55,7 +55,7 @@ impl Turns {
             }
         };
         log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
-        self.show_budget(placing.left, &placing.cuts);
+        self.show_budget(placing.spent, &placing.cuts);
         self.record(identity, placing.entries).await;
         refused
     }
@@ -70,7 +70,7 @@ impl Turns {
 
     /// A tool step of a conversation that is first seen in the middle of a turn: the turn counts, its prompt was submitted
     /// elsewhere.
-    async fn join_turn(&self, read: &Read, identity: &mut Identity, step: usize) {
+    pub(super) async fn join_turn(&self, read: &Read, identity: &mut Identity, step: usize) {
         if identity.live.state.lock().record.turn.is_some() {
             return;
         }
@@ -98,7 +98,7 @@ impl Turns {
         }
         let number = identity.record.turns;
         // Elsewhere every request of the turn shows its prompt.
-        let prompt = if read.view.delta.is_some() { self.prompt_text(read, item) } else { String::new() };
+        let prompt = if read.is_kept() { self.prompt_text(read, item) } else { String::new() };
         tracing::debug!(session = identity.key.id, turn = number, "new prompt");
         identity.live.state.lock().record.turn = Some(Turn { id, number, prompt, ..Turn::default() });
     }
@@ -117,9 +117,9 @@ impl Turns {
     fn place_prompt(&self, read: &Read, identity: &Identity, anchor: Anchor, reports: &[HookReport]) -> Placing {
         let slots = self.slots(&identity.record);
         let scenery = self.scenery(read, identity, &slots);
-        let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
         let mut cuts = Vec::new();
         let mut state = identity.live.state.lock();
+        let mut budget = self.room(&state);
         if scenery.settle_retention(&mut state) {
             tracing::warn!(
                 session = identity.key.id,
@@ -139,7 +139,14 @@ impl Turns {
         let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|t| (r.hook.to_string(), t.clone())));
         texts.extend(scenery.ephemeral(&state, given, &mut budget, &mut cuts));
         entries.push(Entry { anchor, what: What::Prompt { texts } });
-        Placing { entries, cuts, left: budget.left() }
+        charge(&mut state, &budget);
+        Placing { entries, cuts, spent: budget.spent() }
+    }
+
+    /// The room that the running turn has left for hooks' texts.
+    pub(super) fn room(&self, state: &State) -> Budget {
+        let placed = state.record.turn.as_ref().map_or(0, |turn| turn.placed);
+        Budget::new(self.config.lifecycle.max_injected_context_chars.saturating_sub(placed))
     }
 
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
@@ -163,13 +170,20 @@ struct Placing {
     entries: Vec<Entry>,
     /// Texts that did not fit.
     cuts: Vec<Cut>,
-    /// Room that is left.
-    left: usize,
+    /// Room that they took.
+    spent: usize,
 }
 
 impl Placing {
-    fn answered(anchor: Anchor, reply: &str, left: usize) -> Self {
-        Self { entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new(), left }
+    fn answered(anchor: Anchor, reply: &str) -> Self {
+        Self { entries: vec![Entry { anchor, what: answered(reply) }], cuts: Vec::new(), spent: 0 }
+    }
+}
+
+/// The running turn has less [`Turns::room`] then.
+pub(super) fn charge(state: &mut State, budget: &Budget) {
+    if let Some(turn) = &mut state.record.turn {
+        turn.placed = turn.placed.saturating_add(budget.spent());
     }
 }
 
@@ -200,6 +214,8 @@ fn turn_id(identity: &Identity, item: usize, anchor: &Anchor) -> String {
     let digest = match anchor {
         Anchor::Prompt { digest, .. } => *digest,
         Anchor::Result { call, .. } => Digest::of(&[call.as_bytes()]),
+        // No item's anchor.
+        Anchor::Call { hash, .. } => Digest::of(&[&hash.to_le_bytes()]),
     };
     let id = Digest::of(&[identity.live.id.as_bytes(), &(ordinal as u64).to_le_bytes(), &digest.0]);
     format!("turn_{id}")

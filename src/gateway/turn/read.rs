@@ -3,7 +3,7 @@ use super::alias::Rename;
 use super::{TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::{Item, Operation, RequestView, Role, Step};
-use crate::dialect::{self, Dialect, Endpoint, NeutralRequest, Reading, ViewError};
+use crate::dialect::{self, Dialect, DialectId, Endpoint, NeutralRequest, Reading, ViewError};
 use crate::gateway::request_id::RequestId;
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
@@ -108,6 +108,13 @@ impl Read {
         }
     }
 
+    /// Whether the provider keeps the answer, so that a later request may bring no more than what is new behind it.
+    pub(super) fn is_kept(&self) -> bool {
+        let may_be_kept = self.asked.endpoint.dialect == DialectId::Responses;
+        let refuses = || self.doc.get("store").is_some_and(|store| self.doc.text(store.value) == "false");
+        self.view.delta.is_some() || (may_be_kept && !refuses())
+    }
+
     /// The item that the answer will stand behind.
     pub(super) fn answered_item(&self) -> Option<usize> {
         match self.view.step {
@@ -127,15 +134,24 @@ impl Read {
         }
     }
 
-    /// The prompt before a last item in which the client itself began the answer (a prefill). A paused turn that is sent
-    /// again looks alike but for what only a model can have said: calls and signatures.
+    /// The last item, if the client itself began the answer in it (a prefill). A paused turn that is sent again looks alike but
+    /// for what only a model can have said: calls and signatures.
+    pub(super) fn prefill(&self) -> Option<usize> {
+        let (begun, item) = self.speech_before(self.view.items.len())?;
+        let by_model = item.facts.signed || item.facts.server_pending || !item.facts.calls.is_empty();
+        (item.role() == Role::Assistant && !by_model).then_some(begun)
+    }
+
+    /// The prompt that a prefill stands behind.
     pub(super) fn prefilled_prompt(&self) -> Option<usize> {
-        let speaks = |item: &Item| !matches!(item.role(), Role::System | Role::Other);
-        let mut newest_first = self.view.items.iter().enumerate().rev().filter(|(_, item)| speaks(item));
-        let (_, begun) = newest_first.next().filter(|(_, item)| item.role() == Role::Assistant)?;
-        let (prompt, asked) = newest_first.next()?;
-        let by_model = begun.facts.signed || begun.facts.server_pending || !begun.facts.calls.is_empty();
-        (!by_model && asked.facts.prompt.is_some()).then_some(prompt)
+        let (prompt, asked) = self.speech_before(self.prefill()?)?;
+        asked.facts.prompt.is_some().then_some(prompt)
+    }
+
+    /// The last item before `end` that somebody says.
+    fn speech_before(&self, end: usize) -> Option<(usize, &Item)> {
+        let before = self.view.items.iter().enumerate().take(end).rev();
+        before.into_iter().find(|(_, item)| !matches!(item.role(), Role::System | Role::Other))
     }
 
     /// What a profile is told of it.
@@ -197,7 +213,12 @@ impl Turns {
         let deadline = Instant::now() + self.config.lifecycle.request_deadline;
         let doc = Doc::parse(asked.body.clone())?;
         let rename = self.rename(&doc);
-        let is_policed = asked.endpoint.operation == Operation::Generate || self.pipeline.has(EventKind::ModelContext);
+        // A batch is sent by nobody's turn, and brings no results that were seen.
+        let is_policed = match asked.endpoint.operation {
+            Operation::Generate => true,
+            Operation::Count => self.pipeline.has(EventKind::ModelContext) || self.pipeline.has(EventKind::ToolResult),
+            Operation::Batch => self.pipeline.has(EventKind::ModelContext),
+        };
         if self.config.hooks.is_empty() || !is_policed {
             return Ok(Looked::unread(&doc, rename.as_ref()));
         }

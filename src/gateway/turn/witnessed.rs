@@ -18,11 +18,11 @@ impl Turns {
     }
 
     /// Texts were given room.
-    pub(super) fn show_budget(&self, left: usize, cuts: &[Cut]) {
+    pub(super) fn show_budget(&self, used: usize, cuts: &[Cut]) {
         if let Some(witness) = self.pipeline.witness() {
             let limit = self.config.lifecycle.max_injected_context_chars;
             let cuts = cuts.iter().map(|cut| (cut.source.clone(), cut.partly)).collect();
-            witness.see(Sight::Budget(Spending { used: limit.saturating_sub(left), limit, cuts }));
+            witness.see(Sight::Budget(Spending { used, limit, cuts }));
         }
     }
 
@@ -44,10 +44,11 @@ impl Turns {
         let system = scene.system.iter().map(|text| (edge, text));
         let notes =
             scene.notes.iter().flat_map(|note| note.texts.iter().map(|text| (TextPlace::Item(note.item), text)));
+        let aside = scene.results.iter().flat_map(|r| r.append.iter().map(|text| (TextPlace::Item(r.item), text)));
         let state = identity.live.state.lock();
         let recorded = state.ledger.entries().iter().flat_map(|(_, entry)| entry.what.texts());
         let known: Vec<&Placed> = state.record.baseline.iter().chain(recorded).collect();
-        let standing = system.chain(notes).map(|(place, text)| {
+        let standing = system.chain(notes).chain(aside).map(|(place, text)| {
             let (source, kind) = origin(&known, slots, text);
             StandingText { source, kind, place, text: text.clone() }
         });

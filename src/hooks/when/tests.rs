@@ -118,7 +118,7 @@ fn what_no_event_defines_does_not_compile() {
     for (expression, message) in [
         ("sesion.agent == 'main'", "1:1: unknown variable `sesion`"),
         ("event == 'x' &&\n  [1].all(x, x == y)", "2:19: unknown variable `y`"),
-        ("tool.name == 'Bash'", "1:1: `tool` is not available yet"),
+        ("tol.name == 'Bash'", "1:1: unknown variable `tol`"),
         ("'ü' == persistent.x", "1:8: unknown variable `persistent`"),
         ("event ==", "1:9: "),
         ("event == 'a", "1:"),

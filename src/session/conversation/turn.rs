@@ -27,6 +27,9 @@ pub struct Turn {
     /// Digests of what the model was told then and what it answered, of the last three times.
     #[serde(default)]
     pub rounds: Vec<Digest>,
+    /// Characters of hooks' text placed in it so far (`lifecycle.max_injected_context_chars`).
+    #[serde(default)]
+    pub placed: usize,
     /// Output tokens over all its requests.
     pub output: u64,
     /// What was said in requests whose history the provider holds; elsewhere the request itself shows it.

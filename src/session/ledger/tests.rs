@@ -244,3 +244,64 @@ proptest! {
         prop_assert_eq!(then.splits, now.splits.into_iter().filter(|(item, _)| stood(*item)).collect::<Vec<_>>());
     }
 }
+
+fn judged(call: &str, said: &str, replace: Option<&str>, notes: &[&str]) -> impl Fn(&RequestView) -> Entry {
+    let texts = notes.iter().map(|note| text(TextKind::Ephemeral, note)).collect::<Vec<_>>();
+    let (replace, said, call) = (replace.map(str::to_owned), digest(said), call.to_owned());
+    move |view| {
+        let anchors = Anchors::of(view, digest("root"));
+        let found = |spot: &&ResultSpot| view.items[spot.item].facts.results[spot.result] == call;
+        let anchor = anchors.results_from(0).iter().find(found).unwrap().anchor();
+        Entry { anchor, what: What::Result { said, replace: replace.clone(), texts: texts.clone(), refused: false } }
+    }
+}
+
+#[test]
+fn what_is_said_of_a_result_stands_as_long_as_the_result() {
+    let step = view(vec![prompt("a"), reply("", &["c", "d"]), result(&["c", "d"])]);
+    let entries = [judged("c", "x", Some("R"), &["n"]), judged("d", "y", None, &[]), judged("d", "z", None, &["m"])];
+    let ledger = ledger(entries.map(|entry| entry(&step)).into());
+    let later = view(vec![prompt("a"), reply("", &["c", "d"]), result(&["c", "d"]), reply("1", &[]), prompt("b")]);
+    let compacted = view(vec![prompt("summary"), reply("", &["d"]), result(&["d"])]);
+    let results = |view: &RequestView, keep| {
+        let replay = ledger.replay(view, &Anchors::of(view, digest("root")), None, keep);
+        let note = |r: ResultNote| (r.item, r.result, r.replace, r.append.join("|"));
+        (replay.results.into_values().map(note).collect::<Vec<_>>(), replay.lost)
+    };
+    let both = vec![(2, 0, Some("R".to_owned()), "n".to_owned()), (2, 1, None, "m".to_owned())];
+    for keep in [Keep::From(0), Keep::From(99), Keep::Nothing] {
+        assert_eq!(results(&step, keep), (both.clone(), 0), "{keep:?}");
+        assert_eq!(results(&later, keep), (both.clone(), 0), "{keep:?}");
+        assert_eq!(results(&compacted, keep), (vec![(2, 0, None, "m".to_owned())], 1), "{keep:?}");
+    }
+    let replaced = ledger.replacements(&Anchors::of(&later, digest("root")));
+    assert_eq!(replaced, [ResultNote { item: 2, result: 0, replace: Some("R".into()), append: vec![] }]);
+}
+
+#[test]
+fn a_result_is_known_by_its_call_and_its_words() {
+    let view = view(vec![prompt("a"), reply("", &["c"]), result(&["c"])]);
+    let ledger = ledger(vec![judged("c", "x", None, &[])(&view)]);
+    let anchor = Anchors::of(&view, digest("root")).results_from(0)[0].anchor();
+    assert!(ledger.result(&anchor, digest("x")).is_some());
+    assert_eq!(ledger.result(&anchor, digest("another result of a rewound call")), None);
+    let fork = ledger.fork(&Anchors::of(&view, digest("root")), None);
+    assert!(fork.result(&anchor, digest("x")).is_some(), "a fork keeps it");
+}
+
+#[test]
+fn entries_that_place_nothing_go_first() {
+    let mut ledger = Ledger::default();
+    let step = view(vec![prompt("a"), reply("", &["c"]), result(&["c"])]);
+    ledger.push(ephemeral("a", 0));
+    ledger.push(judged("c", "x", None, &[])(&step));
+    for nth in 2..u32::try_from(MAX_ENTRIES).unwrap() {
+        ledger.push(ephemeral("a", nth));
+    }
+    let full = ledger.bytes();
+    assert_eq!(ledger.push(judged("c", "y", None, &[])(&step)), [1]);
+    assert_eq!(ledger.bytes(), full);
+    assert_eq!(ledger.push(judged("c", "z", None, &[])(&step)), [u64::try_from(MAX_ENTRIES).unwrap()]);
+    assert_eq!(ledger.push(ephemeral("b", 0)), [u64::try_from(MAX_ENTRIES).unwrap() + 1]);
+    assert_eq!(ledger.push(ephemeral("b", 1)), [0]);
+}

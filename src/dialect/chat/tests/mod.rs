@@ -5,6 +5,7 @@ mod joiner;
 mod legs;
 mod lower;
 mod restore;
+mod results;
 mod servers;
 mod view;
 
