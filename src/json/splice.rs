@@ -52,21 +52,47 @@ impl Splice {
         self.edits.is_empty()
     }
 
-    /// The edited body.
+    /// These edits and `other`, both of a body of `len` bytes.
+    ///
+    /// # Errors
+    /// [`SpliceError`] when they touch the same bytes.
+    pub fn with(&self, other: &Self, len: usize) -> Result<Self, SpliceError> {
+        let both = Self { edits: self.edits.iter().chain(&other.edits).cloned().collect() };
+        both.checked(len)
+    }
+
+    /// The same, if it can be applied to a body of `len` bytes.
     ///
     /// # Errors
     /// [`SpliceError`] when edits overlap or lie outside.
-    pub fn apply(mut self, body: &Bytes) -> Result<Rope, SpliceError> {
+    pub fn checked(self, len: usize) -> Result<Self, SpliceError> {
+        Ok(Self { edits: self.ordered(len)? })
+    }
+
+    /// The edits by their place.
+    fn ordered(mut self, len: usize) -> Result<Vec<(Span, Bytes)>, SpliceError> {
         self.edits.sort_by_key(|(span, _)| (span.start, !span.is_empty()));
-        let mut rope = Rope::default();
         let mut done = 0;
-        for (span, text) in self.edits {
-            if span.start > span.end || span.end > body.len() {
+        for (span, _) in &self.edits {
+            if span.start > span.end || span.end > len {
                 return Err(SpliceError::Outside { at: span.end });
             }
             if span.start < done {
                 return Err(SpliceError::Overlap { at: span.start });
             }
+            done = span.end;
+        }
+        Ok(self.edits)
+    }
+
+    /// The edited body.
+    ///
+    /// # Errors
+    /// [`SpliceError`] when edits overlap or lie outside.
+    pub fn apply(self, body: &Bytes) -> Result<Rope, SpliceError> {
+        let mut rope = Rope::default();
+        let mut done = 0;
+        for (span, text) in self.ordered(body.len())? {
             rope.push(body.slice(done..span.start));
             rope.push(text);
             done = span.end;

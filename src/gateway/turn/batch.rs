@@ -2,13 +2,13 @@
 //!
 //! Their answers are fetched later, from files or pages, so that nothing of them is bound or followed.
 use super::compose::lower;
-use super::policy::Policed;
+use super::policy::{Policed, unreadable};
 use super::read::{Asked, Read};
 use super::upward::Upward;
 use super::{Prepared, TurnError, Turns};
 use crate::context::Operation;
 use crate::context::placement::Scene;
-use crate::dialect::{Endpoint, ViewError};
+use crate::dialect::Endpoint;
 use crate::json::{Doc, ScanError, Span, Splice};
 use crate::session::profile::RequestKind;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ impl Turns {
         let (mut splice, mut upward) = (Splice::new(), Upward::default());
         for span in read.dialect().batch(&read.doc).map_err(unreadable)? {
             let part = self.part(&read, span)?;
-            let body = lower(&part, Scene::empty());
-            let Policed { body, upward: of_part, reply, .. } = self.police(&part, None, &[], body).await?;
+            let placed = lower(&part, Scene::empty());
+            let Policed { body, upward: of_part, reply, .. } = self.police(&part, None, &[], placed).await?;
             if let Some(reason) = reply {
                 return Err(TurnError::Blocked(reason));
             }
@@ -53,13 +53,5 @@ impl Turns {
         let asked = Asked { endpoint, body, ..batch.asked.clone() };
         let (profile, deadline) = (batch.profile.clone(), batch.deadline);
         Ok(Read { asked, doc, view, rename, profile, kind: RequestKind::Batch, deadline })
-    }
-}
-
-/// A shape that is not known is none that a policy could hold in.
-fn unreadable(error: ViewError) -> TurnError {
-    match error {
-        ViewError::Scan(error) => TurnError::Body(error),
-        ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
     }
 }

@@ -8,7 +8,7 @@ use super::{Prepared, TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::placement::{Note, Scene};
 use crate::context::{Binding, Delta, Digest, Place, Role};
-use crate::json::{Rope, Splice};
+use crate::json::Splice;
 use crate::session::conversation::{Change, ConversationLayout, Live, Said, State};
 use crate::session::ledger::{Entry, HookEdits};
 use crate::session::placing::SlotText;
@@ -169,16 +169,16 @@ fn needs_history(read: &Read, identity: &Identity, scene: &Scene) -> bool {
     continued && !scene.system.is_empty() && (state.record.layout == ConversationLayout::System || identity.new)
 }
 
-/// The edited body; `None` when nothing changes.
-pub(super) fn lower(read: &Read, scene: Scene) -> Option<Rope> {
+/// The edits that place the scene and name the model; none that can't be made together.
+pub(super) fn lower(read: &Read, scene: Scene) -> Splice {
     let mut splice = placed(read, scene);
     if let Some(rename) = &read.rename {
         rename.apply(&mut splice);
     }
-    if splice.is_empty() {
-        return None;
-    }
-    splice.apply(read.doc.bytes()).inspect_err(|error| not_placed(read, &error.to_string())).ok()
+    splice.checked(read.doc.bytes().len()).unwrap_or_else(|error| {
+        not_placed(read, &error.to_string());
+        Splice::new()
+    })
 }
 
 /// The edits that place the scene; none when the dialect has no place for it.

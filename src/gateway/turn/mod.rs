@@ -11,6 +11,7 @@ mod alias;
 mod batch;
 mod compose;
 mod director;
+mod draft;
 mod ending;
 mod follow;
 mod identify;
@@ -51,7 +52,7 @@ use crate::config::{Config, EventKind};
 use crate::context::Operation;
 use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
-use crate::json::{Rope, ScanError};
+use crate::json::{Rope, ScanError, Splice};
 use crate::session::key::KeyError;
 use crate::session::ledger::HookEdits;
 use crate::session::placing::SlotText;
@@ -271,9 +272,9 @@ impl Turns {
         read: read::Read,
         key: Option<Arc<SessionKey>>,
         edits: &[HookEdits],
-        body: Option<Rope>,
+        placed: Splice,
     ) -> Result<Prepared, TurnError> {
-        let Policed { body, upward, reply, tools } = self.police(&read, None, edits, body).await?;
+        let Policed { body, upward, reply, tools } = self.police(&read, None, edits, placed).await?;
         let bound = Unattended::new(self, &read, tools).map(Box::new);
         Ok(match reply {
             Some(text) => self.reply(&read, key.as_deref(), text),

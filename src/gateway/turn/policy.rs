@@ -2,6 +2,7 @@
 //!
 //! Hooks run in config order, and each sees what those before it made. What a hook says is done as a whole or not at all: an
 //! edit that can't be made fails the hook and leaves the request as it was before it.
+use super::draft::Draft;
 use super::identify::Identity;
 use super::instructions;
 use super::occasion::{Occasion, Particulars};
@@ -11,15 +12,14 @@ use super::read::Read;
 use super::upward::Upward;
 use super::{TurnError, Turns};
 use crate::config::{EventKind, OnOpaque};
-use crate::context::edit::{Globs, Text};
+use crate::context::edit::Text;
 use crate::context::placement::{Placed, TextKind};
-use crate::context::{Edit, Operation, RequestView, Roster, Step};
+use crate::context::{Edit, Roster, Step};
 use crate::dialect::{EditError, ViewError};
 use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, HookEdits, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
-use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What the user reads where a rule about tools can't be kept.
@@ -37,67 +37,6 @@ pub(super) struct Policed {
     pub reply: Option<String>,
     /// What the answer may call.
     pub tools: Roster,
-}
-
-/// The request as it stands.
-#[derive(Debug, Clone, Default)]
-struct Draft {
-    /// The body, where it is another than the client's.
-    body: Option<Arc<(Doc, RequestView)>>,
-    upward: Upward,
-    /// Text that was added to the history, to be recorded with what it was added to.
-    notes: Vec<Entry>,
-    tools: ToolEdits,
-}
-
-/// What hooks say about the request's tools.
-#[derive(Debug, Clone, Default)]
-struct ToolEdits {
-    /// Something that can change them was done.
-    any: bool,
-    gone: Vec<Globs>,
-    kept: Vec<Globs>,
-}
-
-impl ToolEdits {
-    fn note(&mut self, edit: &Edit) {
-        match edit {
-            Edit::ToolsRemove { names } => self.gone.push(names.clone()),
-            Edit::ToolsKeep { names } => self.kept.push(names.clone()),
-            Edit::ToolsAdd { .. } | Edit::ToolsReplace { .. } | Edit::Native { .. } => {}
-            _ => return,
-        }
-        self.any = true;
-    }
-}
-
-impl Draft {
-    fn body<'a>(&'a self, read: &'a Read) -> (&'a Doc, &'a RequestView) {
-        self.body.as_deref().map_or((&read.doc, &read.view), |(doc, view)| (doc, view))
-    }
-
-    /// What the answer may call; `None` where no hook changed the client's tools.
-    fn roster(&self, read: &Read) -> Option<Roster> {
-        if !self.tools.any || read.asked.endpoint.operation != Operation::Generate {
-            return None;
-        }
-        let (doc, view) = self.body(read);
-        let dialect = read.dialect();
-        let names = |names: Option<Vec<String>>| names.map(|names| names.into_iter().collect::<HashSet<String>>());
-        match (names(dialect.roster(&read.doc, &read.view)), names(dialect.roster(doc, view))) {
-            (Some(before), Some(after)) => (before != after).then_some(Roster::Only(after)),
-            _ => {
-                let listed = |doc, view| -> HashSet<String> {
-                    read.neutral(doc, view).tools.into_iter().map(|tool| tool.name).collect()
-                };
-                let after = listed(doc, view);
-                let removed: HashSet<String> = listed(&read.doc, &read.view).difference(&after).cloned().collect();
-                let ToolEdits { gone, kept, .. } = self.tools.clone();
-                let binds = !(removed.is_empty() && gone.is_empty() && kept.is_empty());
-                binds.then_some(Roster::AllBut { removed, gone, kept })
-            }
-        }
-    }
 }
 
 /// Why what a hook says is not done: the hook failed.
@@ -118,14 +57,14 @@ impl Turns {
         read: &Read,
         identity: Option<&Identity>,
         kept: &[HookEdits],
-        body: Option<Rope>,
+        placed: Splice,
     ) -> Result<Policed, TurnError> {
         let kind = EventKind::ModelContext;
+        let mut draft = Draft::new(placed);
         if kept.is_empty() && !self.pipeline.has(kind) {
-            return Ok(Policed { body, ..Policed::default() });
+            return Ok(Policed { body: draft.body(read)?, ..Policed::default() });
         }
-        let mut draft = Draft { body: self.placed(read, body.as_ref())?, ..Draft::default() };
-        self.show_draft(None, draft.body(read).0);
+        self.show(None, &mut draft, read)?;
         for HookEdits { hook, must_hold, edits } in kept {
             match self.edited(read, identity, &draft, hook, edits) {
                 Ok(next) => draft = next,
@@ -137,7 +76,7 @@ impl Turns {
                     }
                 }
             }
-            self.show_draft(Some(hook), draft.body(read).0);
+            self.show(Some(hook), &mut draft, read)?;
         }
         let occasion = match identity {
             Some(identity) => self.occasion(read, identity),
@@ -146,7 +85,10 @@ impl Turns {
         let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
         for turn in self.pipeline.in_order(kind) {
-            let (doc, view) = draft.body(read);
+            if turn.wants_request() || turn.wants_roster() {
+                draft.settle(self, read).map_err(unreadable)?;
+            }
+            let (doc, view) = draft.base(read);
             let request = turn.wants_request().then(|| Arc::new(read.neutral(doc, view)));
             let roster = turn.wants_roster().then(|| read.dialect().roster(doc, view)).flatten().map(Arc::from);
             let particulars = Particulars { identity: &request_id, request, roster, ..Particulars::default() };
@@ -164,39 +106,32 @@ impl Turns {
                 return Err(error.into());
             }
             draft = next.unwrap_or(draft);
-            self.show_draft(Some(&report.hook), draft.body(read).0);
+            self.show(Some(&report.hook), &mut draft, read)?;
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
             }
         }
-        let tools = match draft.roster(read) {
+        let tools = match draft.roster(self, read).map_err(unreadable)? {
             Some(Roster::AllBut { .. }) if self.config.policies.on_opaque == OnOpaque::Block => {
                 tracing::warn!("a request was stopped: it may have tools that can't be seen (policies.on_opaque)");
                 return Ok(Policed { reply: Some(UNSEEN_TOOLS.to_owned()), ..Policed::default() });
             }
             tools => tools.unwrap_or_default(),
         };
+        let body = draft.body(read)?;
         if let Some(identity) = identity.filter(|_| !draft.notes.is_empty()) {
             self.record(identity, draft.notes).await;
         }
-        let body = draft.body.map(|body| Rope::from(body.0.bytes().clone()));
         Ok(Policed { body, upward: draft.upward, reply: None, tools })
     }
 
-    /// The body that the gateway has placed text in. It is readable; should it not be, no policy could hold.
-    fn placed(&self, read: &Read, body: Option<&Rope>) -> Result<Option<Arc<(Doc, RequestView)>>, TurnError> {
-        let read_again = body.map(|rope| self.reread(read, rope)).transpose();
-        let readable = read_again.map_err(|error| match error {
-            ViewError::Scan(error) => TurnError::Body(error),
-            ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
-        })?;
-        Ok(readable.map(Arc::new))
-    }
-
-    fn reread(&self, read: &Read, rope: &Rope) -> Result<(Doc, RequestView), ViewError> {
-        let doc = Doc::parse(rope.to_bytes())?;
-        let view = self.view(&doc, read.endpoint(), &read.profile)?;
-        Ok((doc, view))
+    /// Shows the draft to a witness, if there is one.
+    fn show(&self, behind: Option<&str>, draft: &mut Draft, read: &Read) -> Result<(), TurnError> {
+        if self.pipeline.witness().is_some() {
+            draft.settle(self, read).map_err(unreadable)?;
+            self.show_draft(behind, draft.base(read).0);
+        }
+        Ok(())
     }
 
     /// The draft with all that one hook changes.
@@ -209,9 +144,10 @@ impl Turns {
         edits: &[Edit],
     ) -> Result<Draft, Trouble> {
         let mut draft = draft.clone();
-        edits.iter().for_each(|edit| draft.tools.note(edit));
+        edits.iter().for_each(|edit| draft.note(edit));
         for (index, edit) in edits.iter().enumerate() {
             let fails = |reason: String| Trouble { failure: HookFailure::NotMade { index, reason }, ambiguous: None };
+            let unread = |error: ViewError| fails(error.to_string());
             match edit {
                 Edit::HeadersSet { name, value } => {
                     draft.upward.set(name, value).map_err(|error| fails(error.to_string()))?;
@@ -230,28 +166,14 @@ impl Turns {
                 }
                 _ => {}
             }
-            let (doc, view) = draft.body(read);
-            let splice = match edit {
-                Edit::ModelSet { name } => match rename(doc, &name.0) {
-                    Some(splice) => splice,
-                    None => {
-                        draft.upward.model = Some(name.0.clone());
-                        continue;
-                    }
-                },
-                _ => instructions::edit(read, doc, view, edit).map_err(|error| {
-                    let trouble = fails(error.to_string());
-                    match error {
-                        EditError::Scan(error) => Trouble { ambiguous: Some(error), ..trouble },
-                        _ => trouble,
-                    }
-                })?,
-            };
-            if splice.is_empty() {
-                continue;
+            draft.ready_for(edit, self, read).map_err(unread)?;
+            let mut added = false;
+            while !added {
+                let Some(splice) = changes(read, &mut draft, edit).map_err(|error| trouble(error, &fails))? else {
+                    break;
+                };
+                added = draft.add(edit, splice, self, read).map_err(unread)?;
             }
-            let rope = splice.apply(doc.bytes()).map_err(|error| fails(error.to_string()))?;
-            draft.body = Some(Arc::new(self.reread(read, &rope).map_err(|error| fails(error.to_string()))?));
         }
         Ok(draft)
     }
@@ -287,6 +209,38 @@ impl Turns {
                 _ => None,
             },
         }
+    }
+}
+
+/// What an edit changes of the draft's body; `None`: nothing of it.
+fn changes(read: &Read, draft: &mut Draft, edit: &Edit) -> Result<Option<Splice>, EditError> {
+    let (doc, view) = draft.base(read);
+    let splice = match edit {
+        Edit::ModelSet { name } => match rename(doc, &name.0) {
+            Some(splice) => splice,
+            None => {
+                draft.upward.model = Some(name.0.clone());
+                return Ok(None);
+            }
+        },
+        _ => instructions::edit(read, doc, view, edit)?,
+    };
+    Ok((!splice.is_empty()).then_some(splice))
+}
+
+fn trouble(error: EditError, fails: impl Fn(String) -> Trouble) -> Trouble {
+    let trouble = fails(error.to_string());
+    match error {
+        EditError::Scan(error) => Trouble { ambiguous: Some(error), ..trouble },
+        _ => trouble,
+    }
+}
+
+/// What the gateway has made is readable; should it not be, no policy could hold.
+pub(super) fn unreadable(error: ViewError) -> TurnError {
+    match error {
+        ViewError::Scan(error) => TurnError::Body(error),
+        ViewError::Shape { .. } => TurnError::Body(ScanError::NotAnObject),
     }
 }
 

@@ -10,13 +10,13 @@ use crate::config::{EventKind, Hook, Mode, Run};
 use crate::context::budget::{Admission, Budget};
 use crate::context::placement::Scene;
 use crate::context::wrap::{self, Standing};
-use crate::json::Rope;
+use crate::json::Splice;
 
 impl Turns {
-    /// The request with the texts of the stateless hooks; `None` when nothing changes.
-    pub(super) fn stateless(&self, read: &Read) -> Option<Rope> {
+    /// The edits that place the texts of the stateless hooks.
+    pub(super) fn stateless(&self, read: &Read) -> Splice {
         if is_locked(read) {
-            return None;
+            return Splice::new();
         }
         let mut budget = Budget::new(self.config.lifecycle.max_injected_context_chars);
         let system = self.config.hooks.iter().filter_map(|hook| {

@@ -40,15 +40,22 @@ pub(super) fn heir(doc: &Doc, pieces: &[Piece]) -> Option<usize> {
 }
 
 /// Takes pieces out of an element, `raw`, that begins at `base`. Returns whether nothing is left in it, so that it has to
-/// go as a whole; nothing is taken out then.
+/// go as a whole; nothing is taken out then. A message that makes calls stays, without content.
 pub(super) fn take_out(splice: &mut Splice, raw: &str, base: usize, element: &Element<'_>, gone: &[Piece]) -> bool {
     let Some(body) = element.body else { return false };
-    let Some(parts) = raw::array(slice(raw, body)) else { return true };
+    let mut emptied = || {
+        let calls = !element.calls.is_empty();
+        if calls {
+            splice.replace(body.offset(base), "null");
+        }
+        !calls
+    };
+    let Some(parts) = raw::array(slice(raw, body)) else { return emptied() };
     let parts: Vec<Span> = parts.into_iter().map(|part| part.offset(base + body.start)).collect();
     let gone: HashSet<Span> = gone.iter().filter_map(|piece| piece.part).collect();
     let is_gone = |part: &Span| gone.contains(part);
     if parts.iter().all(is_gone) {
-        return true;
+        return emptied();
     }
     blocks::remove(splice, &parts, |index| parts.get(index).is_some_and(is_gone));
     false

@@ -20,6 +20,18 @@ const USER: &str = r#"{"role":"user","content":"u"}"#;
 const RESULT: &str = r#"{"role":"tool","tool_call_id":"c","content":"r"}"#;
 
 #[test]
+fn a_message_whose_text_went_elsewhere_keeps_its_calls() {
+    let (said, called) =
+        (r#"{"role":"assistant","content":"a"}"#, CALL.replace(r#""content":null"#, r#""content":"b""#));
+    let history = |said: &str, called: &str| format!("{USER},{said},{called},{RESULT}");
+    for called in [called.clone(), called.replace(r#""b""#, r#"[{"type":"text","text":"b"}]"#)] {
+        assert!(called.contains("b\""), "{called}");
+        let after = history(r#"{"role":"assistant","content":"n\""}"#, CALL);
+        messages(&[(&history(said, &called), replace(json!({"role": "assistant"})), &after)]);
+    }
+}
+
+#[test]
 fn system_text_goes_where_the_clients_own_is() {
     let op = |op: &str| json!({"op": op, "text": "x"});
     messages(&[
