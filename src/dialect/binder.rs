@@ -131,12 +131,14 @@ pub struct BoundLeg {
     queued: usize,
     finished: bool,
     limit: usize,
+    /// Nothing of the last piece passed.
+    holds: bool,
 }
 
 impl BoundLeg {
     /// Holds at most `limit` bytes.
     pub fn new(binder: Box<dyn Binder>, limit: usize) -> Self {
-        Self { binder, queue: VecDeque::new(), queued: 0, finished: false, limit }
+        Self { binder, queue: VecDeque::new(), queued: 0, finished: false, limit, holds: false }
     }
 
     /// The next piece; where a call waits it queues up behind it.
@@ -144,8 +146,13 @@ impl BoundLeg {
     /// # Errors
     /// [`BindError`]
     pub fn piece(&mut self, piece: &Piece<'_>, pass: &mut Pass<'_>) -> Result<(), BindError> {
+        self.holds = true;
         if self.queue.is_empty() && self.binder.waiting().is_none() {
-            self.binder.piece(piece, pass)?;
+            let holds = &mut self.holds;
+            self.binder.piece(piece, &mut |piece| {
+                *holds = false;
+                pass(piece);
+            })?;
         } else {
             self.queued += piece.raw.len();
             self.queue.push_back(Kept::of(piece));
@@ -160,6 +167,11 @@ impl BoundLeg {
     pub fn finish(&mut self, pass: &mut Pass<'_>) -> Result<(), BindError> {
         self.finished = true;
         self.drain(pass)
+    }
+
+    /// Whether the last piece was held or left out.
+    pub fn is_holding(&self) -> bool {
+        self.holds
     }
 
     /// The complete call that is to be decided on next.

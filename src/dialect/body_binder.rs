@@ -2,6 +2,7 @@
 use super::binder::{BindError, Binder, Calls, Kept, Pass, Ruled};
 use super::{Piece, joiner};
 use crate::context::{Binding, Call, Glance, Ruling, binding};
+use serde::de::IgnoredAny;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -72,7 +73,12 @@ impl<B: Bound> Binder for BodyBinder<B> {
             pass(piece.clone());
             return Ok(());
         };
-        self.open = B::calls(joiner::text(data).map_err(BindError::unreadable)?)?.into();
+        let body = joiner::text(data).map_err(BindError::unreadable)?;
+        // Readers take more than JSON says: byte order marks, UTF-16, a second value behind the first.
+        if !body.starts_with('{') || serde_json::from_str::<IgnoredAny>(body).is_err() {
+            return Err(BindError::Unreadable("no JSON object".to_owned()));
+        }
+        self.open = B::calls(body)?.into();
         self.body = Some(Kept::of(piece));
         self.advance(pass)
     }

@@ -222,10 +222,16 @@ impl<D: Director> LegsBody<D> {
                 self.close();
             }
             Poll::Pending if self.leg.idle.poll(cx).is_ready() => self.broke(Cut::Idle),
-            Poll::Pending if !self.is_first && !self.joiner.has_spoken() => return self.poll_silence(cx),
+            Poll::Pending if self.is_silent() => return self.poll_silence(cx),
             Poll::Pending => return Poll::Pending,
         }
         Poll::Ready(())
+    }
+
+    /// Whether what comes does not reach the client: the next leg's first word is awaited, or a call is held or left out.
+    fn is_silent(&self) -> bool {
+        let holds = self.leg.bound.as_ref().is_some_and(BoundLeg::is_holding);
+        holds || (!self.is_first && !self.joiner.has_spoken())
     }
 
     fn take(&mut self, data: &Bytes) {
@@ -419,7 +425,10 @@ impl<D: Director> LegsBody<D> {
             Poll::Ready(Some(Ok(frame))) => {
                 self.leg.idle.reset();
                 match frame.into_data() {
-                    Ok(data) if self.is_first => self.ready.push_back(data),
+                    // Behind the end nothing is bound: what could be a call does not go down.
+                    Ok(data) if self.is_first && (self.leg.bound.is_none() || !data.contains(&b'{')) => {
+                        self.ready.push_back(data);
+                    }
                     Err(frame) if self.is_first => self.trailers = frame.into_trailers().ok(),
                     _ => {}
                 }

@@ -315,3 +315,102 @@ async fn tools_that_can_not_be_seen_pass_or_are_stopped_as_configured() {
         assert_eq!(stage.provider.requests().len(), requests, "{policy} {}", answer.text());
     }
 }
+
+/// A Responses request whose history the provider holds.
+fn delta(behind: &Value, input: &Value, stream: bool) -> String {
+    let tools = json!([{"type": "function", "name": "bash", "parameters": {}}, {"type": "function", "name": "edit", "parameters": {}}]);
+    let mut body = json!({"model": "m", "input": input, "tools": tools, "stream": stream});
+    body.as_object_mut().unwrap().extend(behind.as_object().unwrap().clone());
+    body.to_string()
+}
+
+/// The ids of the results that a request brings.
+fn results(body: &Value) -> Vec<String> {
+    let outputs = body["input"].as_array().into_iter().flatten().filter(|item| item["type"] == "function_call_output");
+    outputs.map(|item| item["call_id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_provider_that_holds_the_history_is_told_of_calls_that_the_client_does_not_know() {
+    let output = json!([{"type": "function_call_output", "call_id": "edit.2", "output": "edited"}]);
+    let next = json!([{"role": "user", "content": "next"}]);
+    let insists: Vec<Words> = (0..9).map(|n| calls("", &[&format!("bash.{n}")])).collect();
+    let mixed = vec![calls("both", &["bash.1", "edit.2"]), Words::text("done"), Words::text("bye")];
+    for stream in [true, false] {
+        for (script, input, owed, legs) in
+            [(mixed.clone(), &output, "bash.1", 1), (insists.clone(), &next, "bash.3", 4)]
+        {
+            for (behind, then) in [
+                (json!({}), json!({"previous_response_id": "msg_0"})),
+                (json!({"conversation": "conv_1"}), json!({"conversation": "conv_1"})),
+                (json!({"conversation": {"id": "conv_1"}}), json!({"conversation": {"id": "conv_1"}})),
+            ] {
+                let stage = Stage::play(no_bash(script.clone())).await;
+                let first = delta(&behind, &json!([{"role": "user", "content": "go"}]), stream);
+                stage.post("/v1/responses", &session("s1"), &first).await;
+                stage.post("/v1/responses", &session("s1"), delta(&then, input, stream)).await;
+                let told = results(&stage.bodies()[legs]);
+                assert!(told.contains(&owed.to_owned()), "{stream} {then} {:?}", stage.bodies()[legs]);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_conversation_is_owed_is_told_once() {
+    let stage =
+        Stage::play(no_bash(vec![calls("", &["bash.1", "edit.2"]), Words::text("done"), Words::text("bye")])).await;
+    let behind = json!({"conversation": "conv_1"});
+    let output = json!([{"type": "function_call_output", "call_id": "edit.2", "output": "edited"}]);
+    for input in [json!([{"role": "user", "content": "go"}]), output, json!([{"role": "user", "content": "next"}])] {
+        let answer = stage.post("/v1/responses", &session("s1"), delta(&behind, &input, true)).await;
+        assert_eq!(answer.status(), 200);
+    }
+    let told: Vec<_> = stage.bodies().iter().map(results).collect();
+    assert_eq!(told, [vec![], vec!["bash.1".to_owned(), "edit.2".to_owned()], vec![]]);
+}
+
+#[tokio::test]
+async fn an_answer_in_a_spelling_that_only_some_readers_take_does_not_go_down() {
+    let call = r#"{"id":"m","type":"message","role":"assistant","content":[{"type":"tool_use","id":"t","name":"bash","input":{}}],"stop_reason":"tool_use","usage":{}}"#;
+    let utf16: Vec<u8> = call.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for body in [
+        format!("\u{feff}{call}").into_bytes(),
+        utf16,
+        format!("[{call}]").into_bytes(),
+        format!("{{}}{call}").into_bytes(),
+    ] {
+        let says = move |_: &Recorded, _: usize| answer("200 OK", "content-type: application/json\r\n", body.clone());
+        let stage = Stage::play(Play { says: Box::new(says), ..no_bash(vec![Words::text("")]) }).await;
+        let mut agent = agent(&stage, Speech::Anthropic, false);
+        agent.history.push(crate::speech::Item::user("go"));
+        let mut client = agent.begin().await;
+        client.head().await;
+        let mut came = Vec::new();
+        while let Ok(Some(chunk)) = client.chunk().await {
+            came.extend_from_slice(&chunk);
+        }
+        assert!(came.is_empty(), "{}", String::from_utf8_lossy(&came));
+    }
+}
+
+#[tokio::test]
+async fn a_call_behind_the_end_of_an_answer_does_not_go_down() {
+    for speech in crate::speech::ALL {
+        let says = |request: &Recorded, n: usize| {
+            let speech = Speech::of(request);
+            let mut steps = speech.answer(request, n, &Words::text("done"));
+            let behind = speech.frames(n, &calls("", &["bash.1"]));
+            let last = steps.pop();
+            steps.extend(behind.iter().map(crate::support::Step::chunk));
+            steps.extend(last);
+            steps
+        };
+        let stage = Stage::play(Play { says: Box::new(says), ..no_bash(vec![Words::text("")]) }).await;
+        let mut agent = agent(&stage, speech, true);
+        agent.history.push(crate::speech::Item::user("go"));
+        let answer = agent.ask().await;
+        let (text, called) = heard(speech, true, &answer);
+        assert!(text.contains("done") && called.is_empty(), "{speech:?} {}", answer.text());
+    }
+}

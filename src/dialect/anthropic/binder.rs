@@ -110,7 +110,9 @@ impl StreamBinder {
         let delta = Delta::parse(event.event.delta.unwrap_or("{}")).map_err(BindError::unreadable)?;
         if let (Some(open), Some(json)) = (&mut self.open, delta.partial_json) {
             let json = string(json);
-            self.held += json.len();
+            if open.refused {
+                self.held += json.len();
+            }
             open.streamed.push_str(&json);
         }
         self.keep(piece);
@@ -134,8 +136,14 @@ impl StreamBinder {
 
     /// Passes a piece of a block under the index that it has for the client.
     fn pass_block(&mut self, piece: &Piece<'_>, event: &JoinedEvent<'_>, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        self.passed += u64::from(event.kind == "content_block_start");
         let refused = self.calls.refused() as u64;
+        if event.kind == "content_block_start" {
+            // Blocks that do not come in order can't be counted anew.
+            if refused > 0 && event.event.index != Some(self.passed + refused) {
+                return Err(BindError::Unreadable("blocks out of order".to_owned()));
+            }
+            self.passed += 1;
+        }
         let index = event.event.index.filter(|_| refused > 0);
         let Some(index) = index else {
             pass(piece.clone());
@@ -206,7 +214,11 @@ impl Binder for StreamBinder {
             pass(piece.clone());
             return Ok(());
         };
-        if !self.end.is_empty() || (event.is_final_delta() && self.is_emptied()) {
+        let ends = event.is_final_delta() || event.kind == "message_stop";
+        if ends && self.open.is_some() {
+            return Err(BindError::Unreadable("a call that does not end".to_owned()));
+        }
+        if !self.end.is_empty() || (ends && self.is_emptied()) {
             self.held += piece.raw.len();
             self.end.push(Kept::of(piece));
             return Ok(());
@@ -220,6 +232,10 @@ impl Binder for StreamBinder {
             }
             _ if event.speaks() && self.open.is_some() => Err(BindError::Unreadable("blocks in parallel".to_owned())),
             "content_block_start" => self.begin(piece, &event, pass),
+            // Readers begin with the content that stands there.
+            "message_start" if !BoundMessage::calls(event.event.message.unwrap_or("{}"))?.is_empty() => {
+                Err(BindError::Unreadable("a call ahead of the content".to_owned()))
+            }
             _ if event.speaks() => self.pass_block(piece, &event, pass),
             _ => {
                 pass(piece.clone());

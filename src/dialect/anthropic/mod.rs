@@ -131,7 +131,7 @@ impl Dialect for Anthropic {
 
 /// What the last segments of a path ask for. `threads/{id}/messages` is OpenAI's.
 fn operation(path: &str) -> Option<Operation> {
-    let [third, second, last] = tail(path);
+    let [third, second, last] = tail(path).map(|segment| segment.to_ascii_lowercase());
     match (third.as_str(), second.as_str(), last.as_str()) {
         (_, "messages", "count_tokens") => Some(Operation::Count),
         (_, "messages", "batches") => Some(Operation::Batch),

@@ -39,6 +39,9 @@ use framing::Framing;
 use joiner::StreamJoiner;
 use std::sync::Arc;
 
+/// The methods whose bodies are looked into.
+const METHODS: [&str; 4] = ["generateContent", "streamGenerateContent", "countTokens", "batchGenerateContent"];
+
 /// The dialect.
 #[derive(Debug, Clone, Copy)]
 pub struct Gemini;
@@ -54,10 +57,11 @@ impl Dialect for Gemini {
         }
         let [_, collection, last] = tail(path);
         let (model, method) = last.rsplit_once(':')?;
-        if model.is_empty() || !matches!(collection.as_str(), "models" | "tunedModels") {
+        if model.is_empty() || !["models", "tunedModels"].iter().any(|known| collection.eq_ignore_ascii_case(known)) {
             return None;
         }
-        let (operation, form) = match method {
+        let is = |name: &&&str| method.eq_ignore_ascii_case(name);
+        let (operation, form) = match *METHODS.iter().find(is)? {
             "generateContent" => (Operation::Generate, AnswerForm::Json),
             "streamGenerateContent" if is_sse(query) => (Operation::Generate, AnswerForm::Sse),
             "streamGenerateContent" => (Operation::Generate, AnswerForm::JsonArray),

@@ -159,14 +159,18 @@ impl StreamBinder {
         pass: &mut Pass<'_>,
     ) -> Result<(), BindError> {
         let Some(at) = about else { return Ok(()) };
-        self.about(about, piece, event, pass)?;
         match call {
             Some(call) => {
+                // Before it goes down: it may be another call than the one that has begun.
                 self.known.complete(at, call)?;
+                self.about(about, piece, event, pass)?;
                 self.queue.push_back(at);
                 self.advance(pass)
             }
-            None => self.not_a_call(at, event, pass),
+            None => {
+                self.not_a_call(at, event, pass)?;
+                self.about(about, piece, event, pass)
+            }
         }
     }
 

@@ -104,6 +104,8 @@ pub(super) fn roster(doc: &Doc, view: &RequestView) -> Option<Vec<String>> {
         Some(_) => brings_none,
         None => false,
     };
+    // Its answer is fetched later, by requests that show no tools.
+    let is_background = set(doc, "background").is_some_and(|background| doc.text(background.value) == "true");
     let has_prompt = set(doc, "prompt").is_some_and(|prompt| prompt.kind == Kind::Object);
-    if is_opaque || has_prompt || body.has_kind("mcp") { None } else { Some(body.roster()) }
+    if is_opaque || is_background || has_prompt || body.has_kind("mcp") { None } else { Some(body.roster()) }
 }

@@ -105,6 +105,10 @@ fn result<'a>(kind: &str, object: &Object<'a>, raw: &'a str) -> Result<Element<'
     Ok(element)
 }
 
+/// Calls that the provider runs, whatever ids they have.
+const PROVIDERS: [&str; 5] =
+    ["mcp_call", "code_interpreter_call", "web_search_call", "file_search_call", "image_generation_call"];
+
 /// The call that the client is to answer; `None` for tools that the provider runs itself.
 fn call<'a>(kind: &str, object: &Object<'a>) -> Result<Option<ToolCall<'a>>, ScanError> {
     let name = || object.string("name").unwrap_or_default();
@@ -119,6 +123,12 @@ fn call<'a>(kind: &str, object: &Object<'a>) -> Result<Option<ToolCall<'a>>, Sca
         "shell_call" if !runs_at_provider(object)? => ("shell".into(), json("action")),
         "apply_patch_call" => ("apply_patch".into(), json("operation")),
         "tool_search_call" if !runs_at_provider(object)? => ("tool_search".into(), json("arguments")),
+        // What comes next: only what the client answers has an id for the answer.
+        kind if PROVIDERS.contains(&kind) => return Ok(None),
+        kind if kind.ends_with("_call") && object.get("call_id").is_some() && !runs_at_provider(object)? => {
+            let of_kind = || Cow::Owned(kind.trim_end_matches("_call").to_owned());
+            (object.string("name").unwrap_or_else(of_kind), Input::Json("null"))
+        }
         _ => return Ok(None),
     };
     let asynchronous = object.get("async") == Some("true");

@@ -77,6 +77,7 @@ impl Again {
         let mut joined = self.joined.lock();
         let sent = joined.sent().clone();
         joined.go_on(Leg { id: leg.answer.id.clone(), answer: native, reply }, &silent(&leg.answer), sent);
+        joined.speak();
     }
 
     /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.

@@ -28,6 +28,7 @@ use crate::session::chain::{Chain, answer_node};
 use crate::session::conversation::{Change, GoesOn, Live, Said};
 use crate::session::ledger::{Entry, What};
 use crate::session::profile::Profile;
+use crate::session::store::StoreError;
 use crate::session::tenant::Fingerprint;
 use crate::telemetry::names;
 use futures_util::FutureExt;
@@ -76,6 +77,8 @@ struct Gate {
     anchor: Option<Anchor>,
     /// The client names this answer in a later request.
     is_named: bool,
+    /// The provider's conversation that the answer goes into, where the client names that.
+    conversation: Option<String>,
     joined: Arc<Mutex<Joined>>,
     /// What its calls are held to; `None`: whatever the model calls passes.
     binding: Option<Arc<Binding>>,
@@ -279,16 +282,19 @@ impl Follow {
     /// Remembers of what legs the client's message is made, and what calls it does not show: the ledger puts the model's
     /// own words into later requests.
     fn keep_legs(&self, answer: &Answer) -> Option<BoxFuture<'static, ()>> {
-        let Gate { anchor, is_named, joined, .. } = self.gate.as_ref()?;
+        let Gate { anchor, is_named, conversation, joined, .. } = self.gate.as_ref()?;
         let kept = joined.lock().take();
-        if kept.legs.is_empty() && kept.restored.is_empty() {
+        if kept.legs.is_empty() && kept.restored.is_empty() && conversation.is_none() {
             return None;
         }
         let owed = kept.owed();
         let last = kept.newest.clone().or_else(|| answer.id.clone());
         let goes_on = answer.id.clone().zip(last).filter(|_| *is_named);
         let goes_on = goes_on.filter(|(first, last)| first != last || !owed.is_empty());
-        let goes_on = goes_on.map(|(first, id)| (first, GoesOn { id, owed }));
+        // What a conversation is owed is told once: behind an answer that owes nothing, nothing is.
+        let conversation = conversation.clone().map(|id| (id.clone(), GoesOn { id, owed: owed.clone() }));
+        let goes_on: Vec<_> =
+            goes_on.map(|(first, id)| (first, GoesOn { id, owed })).into_iter().chain(conversation).collect();
         let link = answer.link();
         let whats = [
             (!kept.legs.is_empty()).then(|| What::Joined { legs: kept.legs.into(), answer: link }),
@@ -405,6 +411,10 @@ impl Turns {
         let view = &read.view;
         let may_go_on = !view.structured && view.choices <= 1 && identity.chain.is_open(view);
         let asks = may_go_on && self.pipeline.has(EventKind::SessionStopping);
+        let conversation = match &view.delta {
+            Some(Delta::Conversation(id)) => Some(id.clone()),
+            _ => None,
+        };
         let binds = binding.asks || !matches!(binding.tools, Roster::Any);
         if !asks && !binds {
             return None;
@@ -416,6 +426,7 @@ impl Turns {
             anchor: behind.and_then(|item| identity.anchors.at(view, item)),
             is_named: read.endpoint().dialect == DialectId::Responses
                 || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),
+            conversation: conversation.filter(|_| binds),
             joined: Arc::default(),
             binding: binds.then(|| Arc::new(binding)),
             may_go_on,
@@ -423,7 +434,7 @@ impl Turns {
     }
 
     /// Stores what later requests have to hold of an answer, and how the provider goes on behind it.
-    async fn keep_legs(&self, live: &Live, entries: Vec<Entry>, goes_on: Option<(String, GoesOn)>) {
+    async fn keep_legs(&self, live: &Live, entries: Vec<Entry>, goes_on: Vec<(String, GoesOn)>) {
         if !entries.is_empty() {
             let dropped = {
                 let mut state = live.state.lock();
@@ -431,11 +442,20 @@ impl Turns {
             };
             self.commit(live, Change { dropped, ..Change::default() }).await;
         }
-        if let Some((first, goes_on)) = goes_on
-            && let Err(error) = self.sessions.conversations.succeed(live, &first, goes_on).await
-        {
-            self.sessions.records.report(&error);
+        for (first, goes_on) in goes_on {
+            if let Err(error) = self.keep_going_on(live, &first, goes_on).await {
+                self.sessions.records.report(&error);
+            }
         }
+    }
+
+    /// Where nothing is owed, and nothing was, there is nothing to note.
+    async fn keep_going_on(&self, live: &Live, first: &str, goes_on: GoesOn) -> Result<(), StoreError> {
+        let conversations = &self.sessions.conversations;
+        if goes_on == GoesOn::behind(first) && conversations.successor(&live.key, first).await?.is_none() {
+            return Ok(());
+        }
+        conversations.succeed(live, first, goes_on).await
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Joined {
     sent: Rope,
     /// Calls of the last leg that the client does not know, or knows otherwise.
     restored: Vec<Restored>,
+    /// The gateway spoke in the place of an answer to the last leg.
+    spoke: bool,
 }
 
 /// What later requests have to hold of an answer.
@@ -32,12 +34,19 @@ pub(super) struct Kept {
     pub restored: Vec<Restored>,
     /// The newest answer's id.
     pub newest: Option<String>,
+    /// The gateway spoke in the place of an answer to the last of the legs.
+    pub spoke: bool,
 }
 
 impl Kept {
     /// What the provider still has to be told of the newest answer's calls.
     pub(super) fn owed(&self) -> Arc<[LegResult]> {
-        self.restored.iter().filter_map(|call| call.result.clone()).collect()
+        let hidden = self.restored.iter().filter_map(|call| call.result.clone());
+        let told = match self.legs.last().map(|leg| &leg.reply) {
+            Some(LegReply::Results(results)) if self.spoke => results.as_slice(),
+            _ => &[],
+        };
+        told.iter().cloned().chain(hidden).collect()
     }
 }
 
@@ -99,6 +108,11 @@ impl Joined {
         self.is_mute = !spoken;
     }
 
+    /// The gateway spoke in the place of an answer to the newest leg.
+    pub(super) fn speak(&mut self) {
+        self.spoke = true;
+    }
+
     /// The newest leg's calls are restored so.
     pub(super) fn restore(&mut self, calls: Vec<Restored>) {
         self.restored = calls;
@@ -114,6 +128,7 @@ impl Joined {
             legs: std::mem::take(&mut self.legs),
             restored: std::mem::take(&mut self.restored),
             newest: self.newest.take(),
+            spoke: std::mem::take(&mut self.spoke),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::occasion::{Occasion, Particulars};
 use crate::config::EventKind;
 use crate::context::{Call, Ruling, answer::call_key};
 use crate::hooks::contract::ToolInfo;
-use crate::hooks::{FireContext, HookReport};
+use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::session::conversation::Live;
 use crate::telemetry::names;
 use http::HeaderMap;
@@ -44,7 +44,7 @@ impl Judge {
             };
             let event = self.occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &self.headers, deadline: None };
-            let (report, _) = turn.fire(&event, context, |_| Ok(())).await;
+            let (report, _) = turn.fire(&event, context, |report| fits(report, &call)).await;
             if let Some(reason) = denial(&report) {
                 metrics::counter!(names::TOOL_CALLS, "ruling" => "denied").increment(1);
                 tracing::info!(session = %self.live.key, hook = &*report.hook, tool = call.name, "a tool call was denied");
@@ -67,6 +67,15 @@ impl Judge {
 fn denial(report: &HookReport) -> Option<String> {
     let failed = || format!("This call was stopped: the check {:?} could not be made.", report.hook);
     report.outcome.tool.deny.clone().or_else(|| report.blocks().then(failed))
+}
+
+/// A function's arguments are an object: a text is for free-form tools.
+fn fits(report: &HookReport, call: &Call) -> Result<(), HookFailure> {
+    let is_text = report.outcome.tool.input.as_ref().is_some_and(serde_json::Value::is_string);
+    match is_text && call.input.get().starts_with('{') {
+        true => Err(HookFailure::WrongType { field: "tool.input", expected: "an object" }),
+        false => Ok(()),
+    }
 }
 
 fn replaced(report: &HookReport) -> Option<Box<RawValue>> {

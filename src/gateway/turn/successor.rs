@@ -27,14 +27,17 @@ impl Turns {
     /// provider has to be told first.
     pub(super) async fn behind(&self, read: &Read, session: &SessionKey, scene: Scene) -> Scene {
         let Some(goes_on) = self.goes_on(read, session).await else { return scene };
-        let id = goes_on.id.clone();
-        Scene { goes_on_behind: Some(id), owed: goes_on.owed.clone(), ..scene }
+        let in_conversation = matches!(read.view.delta, Some(Delta::Conversation(_)));
+        let goes_on_behind = (!in_conversation).then(|| goes_on.id.clone());
+        Scene { goes_on_behind, owed: goes_on.owed.clone(), ..scene }
     }
 
     async fn goes_on(&self, read: &Read, session: &SessionKey) -> Option<Arc<GoesOn>> {
         match read.view.delta.as_ref()? {
-            Delta::PreviousResponse(id) | Delta::ThreadContinue(id) => self.successor(session, id).await,
-            Delta::Conversation(_) | Delta::ThreadCreate => None,
+            Delta::PreviousResponse(id) | Delta::ThreadContinue(id) | Delta::Conversation(id) => {
+                self.successor(session, id).await
+            }
+            Delta::ThreadCreate => None,
         }
     }
 

@@ -24,7 +24,8 @@ fn endpoints_are_known_by_their_end() {
         ("/v1/messages/batches/b1/cancel", None),
         ("/v1/threads/t1/messages", None),
         ("/v1/chat/completions", None),
-        ("/v1/messages/", None),
+        ("/v1/messages/", Some(Operation::Generate)),
+        ("/v1/Messages;x=1", Some(Operation::Generate)),
     ];
     for (path, expected) in cases {
         let found = Anthropic.endpoint(&http::Method::POST, path, Some("beta=true"));

@@ -301,10 +301,11 @@ fn a_whole_body_is_bound_as_a_stream_is() {
     let old = r#"{"choices":[{"message":{"content":"x","function_call":{"name":"bash","arguments":"{}"}},"finish_reason":"function_call"}]}"#;
     let bound = bind(&Chat, AnswerForm::Json, old.as_bytes(), only(&[]), Some("no"), never).unwrap();
     assert_eq!(bound.text, r#"{"choices":[{"message":{"content":"x\n\nno"},"finish_reason":"stop"}]}"#);
-    for passing in [r#"{"error":{"message":"x"}}"#, "<html>", r#"["tool_calls"]"#] {
-        assert_eq!(bind(&Chat, AnswerForm::Json, passing.as_bytes(), only(&[]), None, never).unwrap().text, passing);
-    }
+    let passing = r#"{"error":{"message":"x"}}"#;
+    assert_eq!(bind(&Chat, AnswerForm::Json, passing.as_bytes(), only(&[]), None, never).unwrap().text, passing);
     for broken in [
+        "<html>",
+        r#"["tool_calls"]"#,
         r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"edit","name":"bash"}}]}}]}"#,
         r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"edit"},"custom":{"name":"bash"}}]}}]}"#,
         r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":"bash"}}]}}]}"#,

@@ -271,13 +271,11 @@ fn a_whole_body_is_bound_as_a_stream_is() {
     insta::assert_snapshot!(json(only(&[]), Some("no"), &never), @r#"{"id":"resp_a","status":"completed","output":[{"id":"rs","type":"reasoning","summary":[]},{"id":"msg_a_told","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"no","annotations":[],"logprobs":[]}]}],"usage":{"output_tokens":1.0}}"#);
     let replace = |call: &Call| if call.name == "bash" { Ruling::Replace("{\"c\":1}".into()) } else { Ruling::Allow };
     insta::assert_snapshot!(json(asking(), None, &replace), @r#"{"id":"resp_a","status":"completed","output":[{"id":"rs","type":"reasoning","summary":[]},{"id":"fc_b","type":"function_call","call_id":"b","name":"bash","arguments":"{\"c\":1}","status":"completed"},{"id":"fc_e","type":"function_call","call_id":"e","name":"edit","arguments":"{}","status":"completed"}],"usage":{"output_tokens":1.0}}"#);
-    for passing in [r#"{"error":{"message":"x"}}"#, "<html>", r#"["function_call"]"#] {
-        assert_eq!(
-            bind(&Responses, AnswerForm::Json, passing.as_bytes(), only(&[]), None, never).unwrap().text,
-            passing
-        );
-    }
+    let passing = r#"{"error":{"message":"x"}}"#;
+    assert_eq!(bind(&Responses, AnswerForm::Json, passing.as_bytes(), only(&[]), None, never).unwrap().text, passing);
     for broken in [
+        "<html>",
+        r#"["function_call"]"#,
         r#"{"output":[{"type":"function_call","name":"edit","name":"bash"}]}"#,
         r#"{"output":[],"output":[{"type":"function_call","name":"bash"}]}"#,
         r#"{"output":["#,
