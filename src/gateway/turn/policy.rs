@@ -169,7 +169,7 @@ impl Turns {
             draft.ready_for(edit, self, read).map_err(unread)?;
             let mut added = false;
             while !added {
-                let Some(splice) = changes(read, &mut draft, edit).map_err(|error| trouble(error, &fails))? else {
+                let Some(splice) = changes(read, &mut draft, edit).map_err(|error| trouble(error, fails))? else {
                     break;
                 };
                 added = draft.add(edit, splice, self, read).map_err(unread)?;
