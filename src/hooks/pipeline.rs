@@ -125,9 +125,15 @@ impl Pipeline {
     /// Each ends at its own timeout or at the deadline, whichever comes first. Dropping the future ends all of them.
     /// `event` needs no hook name: each hook gets its own.
     pub async fn fire(&self, kind: EventKind, event: &Event, context: FireContext<'_>) -> Vec<HookReport> {
-        let variables = Variables::new(kind, event, context.headers);
-        let firing = Firing { pipeline: self, kind, event, deadline: context.deadline, variables: &variables };
+        let firing = self.firing(kind, event, context);
         join_all(self.listening(kind).map(|hook| firing.report(hook))).await
+    }
+
+    /// An event for hooks of which each is fired by itself ([`Turn::fire`]). Conditions share what they see of it.
+    #[must_use]
+    pub fn firing<'a>(&'a self, kind: EventKind, event: &'a Event, context: FireContext<'a>) -> Firing<'a> {
+        let variables = Variables::new(kind, event, context.headers);
+        Firing { pipeline: self, kind, event, deadline: context.deadline, variables }
     }
 
     /// How many hooks there are.
@@ -144,7 +150,7 @@ impl Pipeline {
 
     /// The hooks that listen to an event whose hooks run one after the other, each on what those before it made.
     pub fn in_order(&self, kind: EventKind) -> impl Iterator<Item = Turn<'_>> {
-        self.listening(kind).map(move |hook| Turn { pipeline: self, kind, hook })
+        self.listening(kind).map(move |hook| Turn { kind, hook })
     }
 
     /// Ends what hooks keep running between events.
@@ -165,7 +171,6 @@ impl Pipeline {
 /// One hook whose turn it is.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
-    pipeline: &'a Pipeline,
     kind: EventKind,
     hook: &'a Entry,
 }
@@ -183,22 +188,13 @@ impl Turn<'_> {
         self.hook.runner.wants_roster()
     }
 
-    /// Runs it, and makes what it asks for with `make`, whose failure is the hook's: a hook that could not be obeyed did not
+    /// Runs it on an event, and makes what it asks for with `make`, whose failure is the hook's: a hook that could not be obeyed did not
     /// run well, and must not be counted as if it had. What was made; `None` when it failed.
     pub async fn fire<T>(
         &self,
-        event: &Event,
-        context: FireContext<'_>,
+        firing: &Firing<'_>,
         make: impl FnOnce(&HookReport) -> Result<T, HookFailure>,
     ) -> (HookReport, Option<T>) {
-        let variables = Variables::new(self.kind, event, context.headers);
-        let firing = Firing {
-            pipeline: self.pipeline,
-            kind: self.kind,
-            event,
-            deadline: context.deadline,
-            variables: &variables,
-        };
         let mut report = firing.run_guarded(self.hook).await;
         let made = make(&report).map_err(|failure| report.fail(failure)).ok();
         firing.record(&report);
@@ -236,12 +232,13 @@ impl Entry {
 }
 
 /// One event on its way through the pipeline.
-struct Firing<'a> {
+#[derive(Debug)]
+pub struct Firing<'a> {
     pipeline: &'a Pipeline,
     kind: EventKind,
     event: &'a Event,
     deadline: Option<Instant>,
-    variables: &'a Variables<'a>,
+    variables: Variables<'a>,
 }
 
 impl Firing<'_> {
@@ -275,7 +272,7 @@ impl Firing<'_> {
 
     async fn run(&self, hook: &Entry, time: Duration) -> Result<Option<Parsed>, HookFailure> {
         if let Some(when) = &hook.when
-            && !when.holds(self.variables).await?
+            && !when.holds(&self.variables).await?
         {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 //! Edits of different parts of a body (instructions, history, tools, parameters) do not see each other, so that they are
 //! gathered and made together; the body is read again only where an edit meets a part that an earlier one changed. A long
 //! body is read once and not once for each edit.
-use super::instructions;
+use super::identify::is_bound;
 use super::read::Read;
 use super::upward::Upward;
 use super::{TurnError, Turns};
@@ -56,7 +56,7 @@ impl Parts {
     fn of(edit: &Edit, read: &Read) -> Self {
         match edit {
             Edit::SystemPrepend { .. } | Edit::SystemAppend { .. } | Edit::SystemReplace { .. } => {
-                if instructions::are_bound(read) {
+                if is_bound(read) {
                     Self::SYSTEM.and(Self::HISTORY)
                 } else {
                     Self::SYSTEM

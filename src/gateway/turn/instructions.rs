@@ -5,11 +5,6 @@ use crate::context::{Edit, Place, RequestView, Role};
 use crate::dialect::{EditError, LowerError};
 use crate::json::{Doc, Splice};
 
-/// Whether they have to.
-pub(super) fn are_bound(read: &Read) -> bool {
-    is_bound(read)
-}
-
 /// What an edit changes. With a login that is bound to the client's own instructions, what is to be added to them stands in
 /// the first user message instead, as persistent text does; they are never replaced.
 pub(super) fn edit(read: &Read, doc: &Doc, view: &RequestView, edit: &Edit) -> Result<Splice, EditError> {

@@ -44,7 +44,8 @@ impl Judge {
             };
             let event = self.occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &self.headers, deadline: None };
-            let (report, _) = turn.fire(&event, context, |report| fits(report, &call)).await;
+            let firing = self.turns.pipeline.firing(kind, &event, context);
+            let (report, _) = turn.fire(&firing, |report| fits(report, &call)).await;
             if let Some(reason) = denial(&report) {
                 metrics::counter!(names::TOOL_CALLS, "ruling" => "denied").increment(1);
                 tracing::info!(session = %self.live.key, hook = &*report.hook, tool = call.name, "a tool call was denied");

@@ -133,8 +133,6 @@ pub(super) struct Particulars<'a> {
     pub identity: &'a str,
     /// The request in neutral words, if a hook wants it.
     pub request: Option<Arc<NeutralRequest>>,
-    /// The names of its tools, if a hook wants them.
-    pub roster: Option<Arc<[String]>>,
     /// On `tool.call` and `tool.result`.
     pub tool: Option<ToolInfo>,
     /// On stop and fail.
@@ -203,7 +201,7 @@ impl Occasion {
             persistent: record.map(slots).unwrap_or_default(),
             prompt: self.prompt.clone().map(|text| PromptInfo { text }),
             request: particulars.request,
-            roster: particulars.roster,
+            roster: None,
             tool: particulars.tool,
             turn: particulars.turn.map(TurnEnd::info),
             reason: particulars.reason.map(str::to_owned),

@@ -16,7 +16,8 @@ use crate::context::edit::Text;
 use crate::context::placement::{Placed, TextKind};
 use crate::context::{Edit, Roster, Step};
 use crate::dialect::{EditError, ViewError};
-use crate::hooks::{FireContext, HookFailure, HookReport};
+use crate::hooks::pipeline::Turn;
+use crate::hooks::{Event, FireContext, HookFailure, HookReport};
 use crate::json::{Doc, Kind, Rope, ScanError, Splice, raw};
 use crate::session::ledger::{Entry, HookEdits, What};
 use crate::session::record::{MAIN, SessionKey, Source, Tenant};
@@ -84,28 +85,30 @@ impl Turns {
         };
         let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
+        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+        // The same for all hooks but those that look into the request, which is another one behind each edit.
+        let particulars = Particulars { identity: &request_id, ..Particulars::default() };
+        let event = occasion.event(kind, record.as_deref(), particulars);
+        let firing = self.pipeline.firing(kind, &event, context);
         for turn in self.pipeline.in_order(kind) {
-            if turn.wants_request() || turn.wants_roster() {
-                draft.settle(self, read).map_err(unreadable)?;
-            }
-            let (doc, view) = draft.base(read);
-            let request = turn.wants_request().then(|| Arc::new(read.neutral(doc, view)));
-            let roster = turn.wants_roster().then(|| read.dialect().roster(doc, view)).flatten().map(Arc::from);
-            let particulars = Particulars { identity: &request_id, request, roster, ..Particulars::default() };
-            let event = occasion.event(kind, record.as_deref(), particulars);
-            let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+            let seeing = self.seeing(turn, &event, &mut draft, read)?;
+            let own = seeing.as_ref().map(|event| self.pipeline.firing(kind, event, context));
             let mut ambiguous = None;
             let make = |report: &HookReport| {
-                self.edited(read, identity, &draft, &report.hook, &report.outcome.edits).map_err(|trouble| {
+                let edits = &report.outcome.edits;
+                if edits.is_empty() {
+                    return Ok(None);
+                }
+                self.edited(read, identity, &draft, &report.hook, edits).map(Some).map_err(|trouble| {
                     ambiguous = trouble.ambiguous;
                     trouble.failure
                 })
             };
-            let (report, next) = turn.fire(&event, context, make).await;
+            let (report, next) = turn.fire(own.as_ref().unwrap_or(&firing), make).await;
             if let Some(error) = ambiguous {
                 return Err(error.into());
             }
-            draft = next.unwrap_or(draft);
+            draft = next.flatten().unwrap_or(draft);
             self.show(Some(&report.hook), &mut draft, read)?;
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
@@ -123,6 +126,24 @@ impl Turns {
             self.record(identity, draft.notes).await;
         }
         Ok(Policed { body, upward: draft.upward, reply: None, tools })
+    }
+
+    /// The event for a hook that looks into the request as it stands; `None` for one that doesn't.
+    fn seeing(
+        &self,
+        hook: Turn<'_>,
+        event: &Event,
+        draft: &mut Draft,
+        read: &Read,
+    ) -> Result<Option<Event>, TurnError> {
+        if !hook.wants_request() && !hook.wants_roster() {
+            return Ok(None);
+        }
+        draft.settle(self, read).map_err(unreadable)?;
+        let (doc, view) = draft.base(read);
+        let request = hook.wants_request().then(|| Arc::new(read.neutral(doc, view)));
+        let roster = hook.wants_roster().then(|| read.dialect().roster(doc, view)).flatten().map(Arc::from);
+        Ok(Some(Event { request, roster, ..event.clone() }))
     }
 
     /// Shows the draft to a witness, if there is one.

@@ -108,8 +108,9 @@ impl Turns {
         let kind = EventKind::ToolResult;
         let event = occasion.event(kind, Some(&identity.record), particulars);
         let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+        let firing = self.pipeline.firing(kind, &event, context);
         let hooks: Vec<_> = self.pipeline.in_order(kind).collect();
-        let fired = hooks.iter().map(|hook| hook.fire(&event, context, |report| has_place(read, spot, report)));
+        let fired = hooks.iter().map(|hook| hook.fire(&firing, |report| has_place(read, spot, report)));
         join_all(fired).await.into_iter().map(|(report, _)| report).collect()
     }
 
