@@ -28,6 +28,7 @@ mod openai;
 mod path;
 mod plan;
 pub mod responses;
+mod restore;
 mod rewrite;
 mod split;
 #[cfg(test)]

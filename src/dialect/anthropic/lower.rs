@@ -42,13 +42,12 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             _ => return Err(LowerError::NoPlace { item: *item }),
         }
     }
-    for (item, results) in restore::results(doc, view, &plan)? {
+    for (item, results) in restore::restore(doc, view, &plan, &mut splice)? {
         edits.entry(item).or_default().front.splice(0..0, results);
     }
     for (item, around) in &edits {
         message(doc, view, *item, around, &mut splice)?;
     }
-    restore::restore(doc, view, &plan, &mut splice);
     legs::split(doc, view, &plan, &mut splice);
     if let Some(id) = plan.goes_on_behind {
         legs::goes_on_behind(doc, id, &mut splice)?;
