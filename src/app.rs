@@ -6,14 +6,14 @@ pub use backstage::{Backstage, backstage};
 use crate::admin::Admin;
 use crate::config::{self, Config, Loaded};
 use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
-use crate::gateway::turn::Turns;
+use crate::gateway::turn::{Turns, TurnsError};
 use crate::gateway::{Gateway, SetupError};
-use crate::hooks::{ConditionError, HooksError, Pipeline, Witness};
+use crate::hooks::{Pipeline, Witness};
 use crate::live::token::Token;
 use crate::live::{Live, follow_files};
+use crate::session::Sessions;
 use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
-use crate::session::{SessionError, Sessions};
 use crate::telemetry::metrics;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
@@ -51,15 +51,9 @@ pub enum AppError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The session room.
+    /// What belongs to turns.
     #[error(transparent)]
-    Sessions(#[from] SessionError),
-    /// A hook.
-    #[error(transparent)]
-    Hooks(#[from] HooksError),
-    /// `sessions.side_requests`.
-    #[error("sessions.side_requests: {0}")]
-    SideRequests(#[from] ConditionError),
+    Turns(#[from] TurnsError),
     /// The system's randomness.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),
@@ -172,12 +166,12 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
 
 async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Arc<Turns>, AppError> {
     let store = open_store(&config.store).await?;
-    let sessions = Sessions::new(config, store).await?;
-    let mut pipeline = Pipeline::new(&config.hooks, &config.limits)?;
+    let sessions = Sessions::new(config, store).await.map_err(TurnsError::from)?;
+    let mut pipeline = Pipeline::new(&config.hooks, &config.limits).map_err(TurnsError::from)?;
     if let Some(witness) = witness {
         pipeline = pipeline.watched(witness);
     }
-    Ok(Turns::new(config.clone(), pipeline, sessions)?)
+    Ok(Turns::new(config.clone(), pipeline, sessions).map_err(TurnsError::from)?)
 }
 
 /// A disk that refuses costs durability, not traffic; a store that another process has open is a mistake in the set-up.
