@@ -2,7 +2,7 @@
 use super::Invocation;
 use super::capture::{Capture, Excess};
 use super::group::Group;
-use crate::hooks::HookFailure;
+use crate::hooks::{HookFailure, HooksError};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,20 @@ pub(super) struct Ended {
 }
 
 impl Program {
+    /// What a hook's configuration names.
+    ///
+    /// # Errors
+    /// [`HooksError::EmptyCommand`].
+    pub(super) fn of_hook(
+        hook: &str,
+        argv: &[String],
+        cwd: &Path,
+        env: &BTreeMap<String, String>,
+        env_pass: &[String],
+    ) -> Result<Self, HooksError> {
+        Self::new(argv, cwd, env, env_pass).ok_or_else(|| HooksError::EmptyCommand { hook: hook.to_owned() })
+    }
+
     /// `None` when `argv` names no program.
     pub(super) fn new(
         argv: &[String],

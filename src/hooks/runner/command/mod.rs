@@ -43,8 +43,7 @@ impl Command {
         env_pass: &[String],
         processes: Arc<Semaphore>,
     ) -> Result<Self, HooksError> {
-        let program = Program::new(argv, cwd, env, env_pass);
-        let program = program.ok_or_else(|| HooksError::EmptyCommand { hook: hook.to_owned() })?;
+        let program = Program::of_hook(hook, argv, cwd, env, env_pass)?;
         Ok(Self { program, processes })
     }
 

@@ -54,8 +54,7 @@ impl Worker {
         env_pass: &[String],
         workers: usize,
     ) -> Result<Self, HooksError> {
-        let program = Program::new(argv, cwd, env, env_pass);
-        let program = program.ok_or_else(|| HooksError::EmptyCommand { hook: hook.to_owned() })?;
+        let program = Program::of_hook(hook, argv, cwd, env, env_pass)?;
         let worker = Self {
             spec: Arc::new(Spec { hook: hook.to_owned(), program }),
             processes: workers.max(1),
