@@ -1,26 +1,14 @@
 //! The command line as a person or a script meets it: exit codes, what goes to stdout, what goes to stderr.
 #![allow(clippy::unwrap_used)] // clippy's leave for tests ends at the functions that they share
 
+#[path = "support/command.rs"]
+mod command;
+
+use command::{hookgate, stdout};
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::thread::JoinHandle;
-
-/// Runs hookgate in `folder` with an environment of its own.
-fn hookgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hookgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .output()
-        .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
 
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()

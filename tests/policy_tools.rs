@@ -1,23 +1,13 @@
 //! Tools of policy teams as they meet them: dry runs and policy tests through the built binary.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+#[path = "support/command.rs"]
+mod command;
+
+use command::{hookgate, stdout};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn hookgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hookgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", "/usr/bin:/bin")
-        .output()
-        .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
+use std::process::Output;
 
 fn result(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))

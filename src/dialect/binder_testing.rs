@@ -31,6 +31,16 @@ pub(super) fn asking() -> Binding {
     Binding { tools: Roster::Any, asks: true }
 }
 
+/// Nobody is asked.
+pub(super) fn never(call: &Call) -> Ruling {
+    panic!("nobody is to be asked about {}", call.name)
+}
+
+/// Denies calls to this tool.
+pub(super) fn deny(name: &'static str) -> impl Fn(&Call) -> Ruling {
+    move |call| if call.name == name { Ruling::Refuse("no".into()) } else { Ruling::Allow }
+}
+
 /// Binds a whole leg; calls that are asked for are decided on by `decide`. An end that is kept back is passed behind
 /// `notice`.
 pub(super) fn bind(

@@ -4,7 +4,7 @@ use crate::dialect::Dialect as _;
 use crate::dialect::anthropic::Anthropic;
 use crate::dialect::anthropic::tests::PATH;
 use crate::dialect::binder_testing::{
-    Bound, asking, bind, only, what_is_allowed_passes_byte_for_byte, what_is_refused_does_not_reach_the_client,
+    Bound, asking, bind, never, only, what_is_allowed_passes_byte_for_byte, what_is_refused_does_not_reach_the_client,
 };
 use crate::dialect::testing::lower;
 use serde_json::{Value, json};
@@ -39,10 +39,6 @@ fn message(content: &[Vec<Value>]) -> String {
 
 fn stream(leg: &str, binding: Binding, notice: Option<&str>, decide: impl Fn(&Call) -> Ruling) -> Bound {
     bind(&Anthropic, AnswerForm::Sse, leg.as_bytes(), binding, notice, decide).unwrap()
-}
-
-fn never(call: &Call) -> Ruling {
-    panic!("nobody is to be asked about {}", call.name)
 }
 
 #[test]

@@ -2,7 +2,8 @@ use super::*;
 use crate::context::{Binding, Call, Roster, Ruling};
 use crate::dialect::BindError;
 use crate::dialect::binder_testing::{
-    Bound, asking, bind, only, what_is_allowed_passes_byte_for_byte, what_is_refused_does_not_reach_the_client,
+    Bound, asking, bind, deny, never, only, what_is_allowed_passes_byte_for_byte,
+    what_is_refused_does_not_reach_the_client,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -36,10 +37,6 @@ fn text(text: &str) -> String {
     delta(&json!({"content": text}))
 }
 
-fn never(call: &Call) -> Ruling {
-    panic!("nobody is to be asked about {}", call.name)
-}
-
 fn try_stream(
     leg: &str,
     binding: Binding,
@@ -51,10 +48,6 @@ fn try_stream(
 
 fn stream(leg: &str, binding: Binding, notice: Option<&str>, decide: impl Fn(&Call) -> Ruling) -> Bound {
     try_stream(leg, binding, notice, decide).unwrap()
-}
-
-fn deny(name: &'static str) -> impl Fn(&Call) -> Ruling {
-    move |call| if call.name == name { Ruling::Refuse("no".into()) } else { Ruling::Allow }
 }
 
 #[test]

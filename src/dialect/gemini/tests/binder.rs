@@ -1,6 +1,6 @@
 use crate::context::{AnswerForm, Binding, Call, Ruling};
 use crate::dialect::binder_testing::{
-    Bound, asking, bind, calls_in, only, what_is_allowed_passes_byte_for_byte,
+    Bound, asking, bind, calls_in, never, only, what_is_allowed_passes_byte_for_byte,
     what_is_refused_does_not_reach_the_client,
 };
 use crate::dialect::gemini::Gemini;
@@ -56,10 +56,6 @@ fn chunks(
         assert_eq!([body.text], events.as_slice());
     }
     (events, bound)
-}
-
-fn never(call: &Call) -> Ruling {
-    panic!("nobody is to be asked about {}", call.name)
 }
 
 fn no(name: &'static str) -> impl Fn(&Call) -> Ruling {
