@@ -39,6 +39,10 @@ pub struct Event {
     /// hooks read. `None` also where there may be tools that the request does not show.
     #[serde(skip)]
     pub roster: Option<Arc<[String]>>,
+    /// All calls of a step with their results, for a runner that [asks](super::runner::Runner::wants_batch): the event is of
+    /// the step then, and of no result alone. Not a part of what hooks read.
+    #[serde(skip)]
+    pub batch: Option<Arc<[ToolInfo]>>,
     /// Only on stopping, stop and fail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnInfo>,

@@ -188,6 +188,12 @@ impl Turn<'_> {
         self.hook.runner.wants_roster()
     }
 
+    /// Whether it takes [`Event::batch`].
+    #[must_use]
+    pub fn wants_batch(&self) -> bool {
+        self.hook.runner.wants_batch()
+    }
+
     /// Runs it on an event, and makes what it asks for with `make`, whose failure is the hook's: a hook that could not be obeyed did not
     /// run well, and must not be counted as if it had. What was made; `None` when it failed.
     pub async fn fire<T>(

@@ -3,13 +3,14 @@
 //! A session key can carry several: sub-agents that share a URL, a memory-extraction agent, a fork after a rewind.
 mod turn;
 
-pub use turn::{Said, Turn};
+pub use turn::{Beside, Said, Turn};
 
+use super::flight::Flights;
 use super::ledger::Ledger;
 use super::prefix::{Piece, Prefix};
 use super::record::SessionKey;
 use crate::context::placement::Placed;
-use crate::context::{Digest, LegResult};
+use crate::context::{Digest, LegResult, Ruling};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -124,6 +125,8 @@ pub struct Live {
     pub state: Mutex<State>,
     /// Held while the hooks of a prompt run, so that a retry joins them.
     pub gate: tokio::sync::Mutex<()>,
+    /// Calls that hooks decide on now.
+    pub judging: Flights<Ruling>,
     /// Held while its record is written, so that an older state never overwrites a newer one: the key of the first ledger
     /// entry that is not stored. What a failing store did not take is written with the next commit.
     pub(super) unsaved_from: tokio::sync::Mutex<u64>,
@@ -177,6 +180,7 @@ impl Live {
                 commit_waits: false,
             }),
             gate: tokio::sync::Mutex::new(()),
+            judging: Flights::default(),
             unsaved_from: tokio::sync::Mutex::new(unsaved_from),
             forgotten: AtomicBool::new(false),
         }

@@ -68,6 +68,9 @@ pub enum What {
         texts: Vec<Placed>,
         /// A hook that must not fail did: the request was answered with the text in the result's place.
         refused: bool,
+        /// A hook that saw the whole step, which this result ends, stopped the turn: the step was answered with this text.
+        #[serde(default)]
+        halted: Option<String>,
     },
     /// The answer behind this place is one message for the client; the model gave it in legs, and was told something
     /// behind each but the last. Each answer of a regenerated prompt has an entry of its own.
@@ -120,9 +123,10 @@ impl Entry {
                 texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len()).sum()
             }
             What::Answered { reply, .. } => reply.len(),
-            What::Result { replace, texts, .. } => {
+            What::Result { replace, texts, halted, .. } => {
                 let texts = texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len());
-                replace.as_ref().map_or(0, String::len) + texts.sum::<usize>()
+                let words = [replace, halted].into_iter().flatten().map(String::len);
+                words.sum::<usize>() + texts.sum::<usize>()
             }
             What::Unopened { .. } => 0,
             What::Edited { by } => by.iter().map(HookEdits::bytes).sum(),
@@ -165,7 +169,7 @@ impl What {
 
     /// Whether it is the memory of a result that no hook had anything to say about.
     fn is_blank(&self) -> bool {
-        matches!(self, Self::Result { replace: None, texts, .. } if texts.is_empty())
+        matches!(self, Self::Result { replace: None, halted: None, texts, .. } if texts.is_empty())
     }
 }
 

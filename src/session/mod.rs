@@ -12,6 +12,7 @@ pub mod chain;
 pub mod conversation;
 pub mod conversations;
 pub mod facts;
+pub mod flight;
 pub mod key;
 pub mod ledger;
 pub mod locks;

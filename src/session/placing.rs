@@ -11,6 +11,7 @@ use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
 use crate::context::wrap::Standing;
 use crate::context::{Digest, RequestView, Role, Step};
 use crate::telemetry::names;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Idle time after which no provider has the conversation cached: the longest lifetime that can be asked for is 12 h
@@ -189,18 +190,6 @@ impl Scenery<'_> {
         texts
     }
 
-    /// Texts on one tool result, as far as there is room. What stands elsewhere already is said again: here it is said of this
-    /// result.
-    pub fn aside<'g>(
-        &self,
-        given: impl IntoIterator<Item = (&'g str, &'g str)>,
-        budget: &mut Budget,
-        cuts: &mut Vec<Cut>,
-    ) -> Vec<Placed> {
-        let admit = |(source, text)| self.admit(source, text, TextKind::Ephemeral, Standing::New, budget, cuts);
-        given.into_iter().filter_map(admit).collect()
-    }
-
     /// Whether the ledger replays exactly this text in this request.
     fn stands(&self, state: &State, text: &Placed) -> bool {
         let keep = self.keep(state);
@@ -230,20 +219,7 @@ impl Scenery<'_> {
         budget: &mut Budget,
         cuts: &mut Vec<Cut>,
     ) -> Option<Placed> {
-        if text.trim().is_empty() {
-            return None;
-        }
-        match budget.admit(text) {
-            Admission::Whole => Some(self.placed(source, kind, standing, text)),
-            Admission::Cut(cut) => {
-                cuts.push(Cut { source: source.to_owned(), partly: true });
-                Some(self.placed(source, kind, standing, &cut))
-            }
-            Admission::LeftOut => {
-                cuts.push(Cut { source: source.to_owned(), partly: false });
-                None
-            }
-        }
+        admitted(source, text, budget, cuts).map(|text| self.placed(source, kind, standing, &text))
     }
 
     /// Layout system: the slots as they stand in the system prompt of this turn. Their room is taken anew in each turn.
@@ -313,6 +289,39 @@ impl Scenery<'_> {
 
     fn first_prompt(&self) -> Option<usize> {
         self.view.items.iter().position(|i| i.role() == Role::User && i.facts.prompt.is_some())
+    }
+}
+
+/// Texts on one tool result, as far as there is room. What stands elsewhere already is said again: here it is said of this
+/// result.
+pub fn aside<'g>(
+    framed: bool,
+    given: impl IntoIterator<Item = (&'g str, &'g str)>,
+    budget: &mut Budget,
+    cuts: &mut Vec<Cut>,
+) -> Vec<Placed> {
+    let admit = |(source, text)| {
+        let text = admitted(source, text, budget, cuts)?;
+        Some(Placed::new(source, TextKind::Ephemeral, Standing::New, &text, framed))
+    };
+    given.into_iter().filter_map(admit).collect()
+}
+
+/// What of a text there is room for.
+fn admitted<'t>(source: &str, text: &'t str, budget: &mut Budget, cuts: &mut Vec<Cut>) -> Option<Cow<'t, str>> {
+    if text.trim().is_empty() {
+        return None;
+    }
+    match budget.admit(text) {
+        Admission::Whole => Some(text.into()),
+        Admission::Cut(cut) => {
+            cuts.push(Cut { source: source.to_owned(), partly: true });
+            Some(cut.into())
+        }
+        Admission::LeftOut => {
+            cuts.push(Cut { source: source.to_owned(), partly: false });
+            None
+        }
     }
 }
 

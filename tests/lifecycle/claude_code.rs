@@ -263,6 +263,7 @@ fn prompted() -> Event {
         prompt: Some(PromptInfo { text: "go on".into() }),
         request: None,
         roster: None,
+        batch: None,
         tool: None,
         turn: None,
         reason: None,

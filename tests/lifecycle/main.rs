@@ -31,5 +31,6 @@ mod side;
 mod stop;
 mod streams;
 mod system;
+mod tool_steps;
 mod tools;
 mod workers;

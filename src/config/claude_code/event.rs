@@ -15,6 +15,8 @@ pub enum ClaudeEvent {
     PostToolUse,
     /// The result of a call that did not.
     PostToolUseFailure,
+    /// All results of one step of calls, before the model gets them.
+    PostToolBatch,
     /// The main agent wants to end its turn.
     Stop,
     /// A sub-agent begins.
@@ -51,9 +53,6 @@ pub(super) const NEVER: [&str; 20] = [
     "PostCompact",
 ];
 
-/// An event that the wire does show, and that does not fire yet.
-pub(super) const NOT_YET: &str = "PostToolBatch";
-
 /// How long a handler may take that says nothing: Claude Code's own defaults.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -65,12 +64,13 @@ const END_TIMEOUT: Duration = Duration::from_millis(1500);
 
 impl ClaudeEvent {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SessionStart,
         Self::UserPromptSubmit,
         Self::PreToolUse,
         Self::PostToolUse,
         Self::PostToolUseFailure,
+        Self::PostToolBatch,
         Self::Stop,
         Self::SubagentStart,
         Self::SubagentStop,
@@ -87,6 +87,7 @@ impl ClaudeEvent {
             Self::PreToolUse => "PreToolUse",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::PostToolBatch => "PostToolBatch",
             Self::Stop => "Stop",
             Self::SubagentStart => "SubagentStart",
             Self::SubagentStop => "SubagentStop",
@@ -108,14 +109,14 @@ impl ClaudeEvent {
             Self::SessionStart | Self::SubagentStart => EventKind::SessionStart,
             Self::UserPromptSubmit => EventKind::PromptSubmit,
             Self::PreToolUse => EventKind::ToolCall,
-            Self::PostToolUse | Self::PostToolUseFailure => EventKind::ToolResult,
+            Self::PostToolUse | Self::PostToolUseFailure | Self::PostToolBatch => EventKind::ToolResult,
             Self::Stop | Self::SubagentStop => EventKind::SessionStopping,
             Self::StopFailure => EventKind::SessionFail,
             Self::SessionEnd => EventKind::SessionEnd,
         }
     }
 
-    /// Whether it is about a tool: only there `if` has something to look at.
+    /// Whether it is about one tool: only there `if` has something to look at.
     #[must_use]
     pub const fn is_tool(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure)
@@ -124,7 +125,7 @@ impl ClaudeEvent {
     /// Whether its groups have a matcher; on the others one is ignored.
     #[must_use]
     pub const fn has_matcher(self) -> bool {
-        !matches!(self, Self::UserPromptSubmit | Self::Stop)
+        !matches!(self, Self::UserPromptSubmit | Self::PostToolBatch | Self::Stop)
     }
 
     /// How long a handler may take that says nothing.

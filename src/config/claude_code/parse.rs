@@ -1,5 +1,5 @@
 //! From the text of a settings file to its groups, and everything that is wrong with it at once.
-use super::event::{NEVER, NOT_YET};
+use super::event::NEVER;
 use super::place::Spot;
 use super::{Action, ClaudeEvent, Group, Handler, Matcher, Rule};
 use crate::config::problem::{Place, Severity};
@@ -67,7 +67,6 @@ struct Parser {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Idle {
     Never,
-    NotYet,
     Unknown,
     Type,
     Rule,
@@ -112,7 +111,6 @@ impl Parser {
         };
         let Some(event) = ClaudeEvent::of(name) else {
             let why = match name {
-                NOT_YET => Idle::NotYet,
                 _ if NEVER.contains(&name) => Idle::Never,
                 _ => Idle::Unknown,
             };
@@ -264,7 +262,6 @@ impl Parser {
             let names = names.join(", ");
             match why {
                 Idle::Never => format!("{names}: never fires behind a gateway"),
-                Idle::NotYet => format!("{names}: does not fire yet"),
                 Idle::Unknown => format!("{names}: not known"),
                 Idle::Type => format!("{names}: handlers of this type don't run here"),
                 Idle::Rule => format!("{names}: a handler with `if` never runs on this event"),

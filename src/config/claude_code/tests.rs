@@ -67,12 +67,12 @@ fn everything_wrong_is_said_at_once_with_its_place() {
 fn what_has_no_effect_is_named_in_one_notice() {
     insta::assert_snapshot!(findings(
         r#"{"hooks": {"Notification": [{"hooks": [{"type": "command", "command": "true"}]}], "PreCompact": [{"hooks": []}],
-            "Setup": [], "PostToolBatch": [{"hooks": []}], "Whenever": [{"hooks": []}],
+            "Setup": [], "Whenever": [{"hooks": []}],
             "SessionStart": [{"hooks": [{"type": "http", "url": "http://x"}]}],
             "Stop": [{"hooks": [{"type": "prompt", "prompt": "done?"}, {"type": "agent", "prompt": "done?"},
                                 {"type": "command", "command": "x", "if": "Bash"}]}]}}"#
     ).join("\n"), @"
-    1:11 Notice hooks: Notification, PreCompact: never fires behind a gateway; PostToolBatch: does not fire yet; Whenever: not known; http on SessionStart, prompt on Stop, agent on Stop: handlers of this type don't run here; Stop: a handler with `if` never runs on this event
+    1:11 Notice hooks: Notification, PreCompact: never fires behind a gateway; Whenever: not known; http on SessionStart, prompt on Stop, agent on Stop: handlers of this type don't run here; Stop: a handler with `if` never runs on this event
     ");
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Directing {
     /// Whether the answer may have further legs at all: not one of several choices, not one of a given shape.
     pub may_go_on: bool,
     /// Decides on calls; only where hooks listen to them.
-    pub judge: Option<Arc<Judge>>,
+    pub judge: Option<Judge>,
     /// Asks whether the turn may end; only where hooks listen to that.
     pub stopping: Option<Stopping>,
 }
@@ -38,7 +38,7 @@ impl Director for AnswerDirector {
 
     fn judge(&mut self, call: Call) -> BoxFuture<'static, Ruling> {
         match &self.0.judge {
-            Some(judge) => judge.clone().decide(call).boxed(),
+            Some(judge) => judge.decide(call),
             None => std::future::ready(Ruling::Allow).boxed(),
         }
     }

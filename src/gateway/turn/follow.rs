@@ -1,6 +1,7 @@
 //! What becomes of a turn, by its answer: noted in the conversation, and told to hooks when the turn has ended.
 use super::Turns;
 use super::again::Again;
+use super::asking::Asking;
 use super::director::{AnswerDirector, Directing};
 use super::ending::Ending;
 use super::identify::Identity;
@@ -195,8 +196,9 @@ impl Follow {
             joined: joined.clone(),
         };
         let asks = binding.as_ref().is_some_and(|binding| binding.asks);
-        let judge = self.occasion.clone().filter(|_| asks).map(|occasion| {
-            Arc::new(Judge {
+        let stops = self.turns.pipeline.has(EventKind::SessionStopping);
+        let asking = self.occasion.clone().map(|occasion| {
+            Arc::new(Asking {
                 turns: self.turns.clone(),
                 live: self.live.clone(),
                 occasion,
@@ -204,15 +206,8 @@ impl Follow {
                 turn: self.turn.clone(),
             })
         });
-        let stops = self.turns.pipeline.has(EventKind::SessionStopping);
-        let stopping = self.occasion.clone().filter(|_| stops).map(|occasion| Stopping {
-            turns: self.turns.clone(),
-            live: self.live.clone(),
-            occasion,
-            headers: self.headers.clone(),
-            turn: self.turn.clone(),
-            said: self.said.clone(),
-        });
+        let judge = asking.clone().filter(|_| asks).map(Judge);
+        let stopping = asking.filter(|_| stops).map(|asking| Stopping { asking, said: self.said.clone() });
         Some(Directing { again, may_go_on: *may_go_on, judge, stopping })
     }
 

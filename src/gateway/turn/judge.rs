@@ -1,60 +1,64 @@
 //! `tool.call`: hooks decide on a call before the client sees it.
-use super::Turns;
-use super::occasion::{Occasion, Particulars};
+use super::asking::Asking;
+use super::occasion::Particulars;
+use super::prompt::log_cuts;
 use crate::config::EventKind;
+use crate::context::budget::Budget;
 use crate::context::{Call, Ruling, answer::call_key};
 use crate::hooks::contract::ToolInfo;
 use crate::hooks::{FireContext, HookFailure, HookReport};
-use crate::session::conversation::Live;
+use crate::session::conversation::{Beside, Change};
+use crate::session::placing::aside;
 use crate::telemetry::names;
-use http::HeaderMap;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// What is needed to ask.
-pub(super) struct Judge {
-    pub(super) turns: Arc<Turns>,
-    pub(super) live: Arc<Live>,
-    pub(super) occasion: Arc<Occasion>,
-    /// The client's.
-    pub(super) headers: Arc<HeaderMap>,
-    /// The running turn's id.
-    pub(super) turn: String,
-}
+/// Asks the hooks of one answer's calls.
+pub(super) struct Judge(pub(super) Arc<Asking>);
 
 impl Judge {
+    /// What is decided about the call. Answers that come at the same time, as those of retries do, share one run of the hooks
+    /// for a call that is in both.
+    pub(super) fn decide(&self, call: Call) -> BoxFuture<'static, Ruling> {
+        let identity = format!("{}/{}", self.0.turn, call_key(&call.id, &call.name, call.input.get()));
+        let asking = self.0.clone();
+        let run = || {
+            let identity = identity.clone();
+            async move { asking.ask(&identity, call).await }.boxed()
+        };
+        self.0.live.judging.join(&identity, run).boxed()
+    }
+}
+
+impl Asking {
     /// Asks the hooks one after the other; each sees the input that those before it gave. The first one that denies has
     /// the last word.
-    pub(super) async fn decide(self: Arc<Self>, call: Call) -> Ruling {
+    async fn ask(&self, identity: &str, call: Call) -> Ruling {
         let kind = EventKind::ToolCall;
         let record = self.turns.sessions.records.get(&self.live.key).await.ok().flatten();
-        let identity = format!("{}/{}", self.turn, call_key(&call.id, &call.name, call.input.get()));
         let mut input = call.input.clone();
+        let mut said: Vec<(Arc<str>, String)> = Vec::new();
         for turn in self.turns.pipeline.in_order(kind) {
-            let particulars = Particulars {
-                identity: &identity,
-                tool: Some(ToolInfo {
-                    id: call.id.clone(),
-                    name: call.name.clone(),
-                    input: input.clone(),
-                    result: None,
-                    is_error: false,
-                }),
-                ..Particulars::default()
-            };
+            let particulars = Particulars { identity, tool: Some(asked(&call, &input)), ..Particulars::default() };
             let event = self.occasion.event(kind, record.as_deref(), particulars);
             let context = FireContext { headers: &self.headers, deadline: None };
             let firing = self.turns.pipeline.firing(kind, &event, context);
             let (report, _) = turn.fire(&firing, |report| fits(report, &call)).await;
+            said.extend(report.outcome.context.iter().map(|text| (report.hook.clone(), text.clone())));
             if let Some(reason) = denial(&report) {
                 metrics::counter!(names::TOOL_CALLS, "ruling" => "denied").increment(1);
                 tracing::info!(session = %self.live.key, hook = &*report.hook, tool = call.name, "a tool call was denied");
-                return Ruling::Refuse(reason);
+                // What was said of the call stands beside its result, which is the reason.
+                let texts = std::iter::once(reason).chain(said.into_iter().map(|(_, text)| text));
+                return Ruling::Refuse(texts.collect::<Vec<_>>().join("\n\n"));
             }
             if let Some(other) = replaced(&report) {
                 input = other;
             }
         }
+        self.keep_beside(&Call { input: input.clone(), ..call.clone() }, &said).await;
         if input.get() == call.input.get() {
             return Ruling::Allow;
         }
@@ -62,6 +66,35 @@ impl Judge {
         tracing::info!(session = %self.live.key, tool = call.name, "a tool call got another input");
         Ruling::Replace(input.get().to_owned())
     }
+
+    /// Keeps what hooks said of a call until its result comes: stored before the client has the call.
+    async fn keep_beside(&self, call: &Call, said: &[(Arc<str>, String)]) {
+        if said.is_empty() {
+            return;
+        }
+        let config = &self.turns.config;
+        let limit = config.lifecycle.max_injected_context_chars;
+        let (mut cuts, given) = (Vec::new(), said.iter().map(|(hook, text)| (&**hook, &**text)));
+        let spent = {
+            let mut state = self.live.state.lock();
+            let Some(turn) = self.running(&mut state) else { return };
+            let mut budget = Budget::new(limit.saturating_sub(turn.placed));
+            let texts = aside(config.injection.wrap, given, &mut budget, &mut cuts);
+            turn.placed = turn.placed.saturating_add(budget.spent());
+            if !texts.is_empty() {
+                turn.beside.push(Beside::new(call, texts));
+            }
+            budget.spent()
+        };
+        log_cuts(&cuts, limit);
+        self.turns.show_budget(spent, &cuts);
+        self.turns.commit(&self.live, Change::default()).await;
+    }
+}
+
+/// A call with the input that it has now.
+fn asked(call: &Call, input: &RawValue) -> ToolInfo {
+    ToolInfo { id: call.id.clone(), name: call.name.clone(), input: input.to_owned(), result: None, is_error: false }
 }
 
 /// Why the call is not made, if it isn't.

@@ -8,6 +8,7 @@
 
 mod again;
 mod alias;
+mod asking;
 mod batch;
 mod compose;
 mod director;
@@ -32,6 +33,8 @@ mod stateless;
 mod stopping;
 mod successor;
 mod sweep;
+mod tool_batch;
+mod tool_step;
 mod turn_tap;
 mod unattended;
 mod upward;

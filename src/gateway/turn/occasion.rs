@@ -135,6 +135,8 @@ pub(super) struct Particulars<'a> {
     pub request: Option<Arc<NeutralRequest>>,
     /// On `tool.call` and `tool.result`.
     pub tool: Option<ToolInfo>,
+    /// On `tool.result`, of a whole step.
+    pub batch: Option<Arc<[ToolInfo]>>,
     /// On stop and fail.
     pub turn: Option<&'a TurnEnd>,
     /// On fail and end.
@@ -202,6 +204,7 @@ impl Occasion {
             prompt: self.prompt.clone().map(|text| PromptInfo { text }),
             request: particulars.request,
             roster: None,
+            batch: particulars.batch,
             tool: particulars.tool,
             turn: particulars.turn.map(TurnEnd::info),
             reason: particulars.reason.map(str::to_owned),

@@ -8,49 +8,36 @@ use super::occasion::{Occasion, Particulars};
 use super::opening::refusal;
 use super::prompt::{charge, log_cuts};
 use super::read::Read;
+use super::tool_batch::Together;
+use super::tool_step::{Brought, calls, is_judged, refused, step, tool};
 use super::{TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::placement::{Placed, Scene};
-use crate::context::{Call, Digest, Place, Role, Step};
-use crate::dialect::ToolResult;
-use crate::hooks::contract::ToolInfo;
+use crate::context::{Call, Place, Step};
 use crate::hooks::{FireContext, HookFailure, HookReport};
 use crate::session::anchor::ResultSpot;
 use crate::session::chain::Chain;
-use crate::session::conversation::Live;
+use crate::session::conversation::{Beside, Live, State};
 use crate::session::ledger::{Entry, What};
+use crate::session::placing::aside;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use serde_json::value::RawValue;
 
 /// Results of one step whose hooks run at the same time. A step may bring any number of results, and every hook that is a
 /// program is a process.
 const AT_ONCE: usize = 8;
 
-/// One result of the step.
-struct Brought {
-    spot: ResultSpot,
-    result: ToolResult,
-    said: Digest,
-}
-
-impl Brought {
-    fn new(spot: ResultSpot, result: ToolResult) -> Self {
-        let said = Digest::of(&[result.text.as_bytes(), &[u8::from(result.is_error)]]);
-        Self { spot, result, said }
-    }
-
-    /// Names the event, the same one after a crash.
-    fn event(&self, live: &Live) -> String {
-        format!("{}/{}/{}", live.id, self.spot.name(), self.said)
-    }
+/// A result that hooks have not seen, and its call.
+pub(super) struct New<'a> {
+    pub(super) brought: &'a Brought,
+    pub(super) call: Option<Call>,
 }
 
 impl Turns {
-    /// Runs the hooks of results that they have not seen, and records what they gave. Returns the gateway's answer when a hook
-    /// that must not fail did, now or in an earlier try.
+    /// Runs the hooks of results that they have not seen, and records what they gave, and what was said of their calls.
+    /// Returns the gateway's answer when a hook does not let the step go up, now or in an earlier try.
     pub(super) async fn hear_results(&self, read: &Read, identity: &mut Identity) -> Option<String> {
-        if !self.pipeline.has(EventKind::ToolResult) {
+        if !self.pipeline.has(EventKind::ToolResult) && !has_beside(&identity.live) {
             return None;
         }
         let step = step(read, identity);
@@ -58,17 +45,30 @@ impl Turns {
             let live = identity.live.clone();
             let _gate = live.gate.lock().await;
             // A retry that waited here finds what the first one stored.
-            let news: Vec<&Brought> = step.iter().filter(|brought| !is_judged(&live, brought)).collect();
+            let news = self.news(read, identity, &step);
             if !news.is_empty() {
                 self.begin_step(read, identity).await;
                 let reports = self.fire_results(read, identity, &news).await;
-                let entries = self.place_results(read, identity, &news, &reports);
+                let together = self.fire_batch(read, identity, &step, &news, &reports).await;
+                let entries = self.place_results(read, identity, &news, &reports, &together);
                 self.record(identity, entries).await;
             }
         }
-        let refused = step.iter().find_map(|brought| refused(&identity.live, brought))?;
+        let refused = step.iter().find_map(|brought| refused(read, &identity.live, brought))?;
         self.leave_out(read, identity, &refused).await;
         Some(refused)
+    }
+
+    /// Where no hook listens to results, only those count of whose calls something was said.
+    fn news<'s>(&self, read: &Read, identity: &Identity, step: &'s [Brought]) -> Vec<New<'s>> {
+        let unheard: Vec<&Brought> = step.iter().filter(|brought| !is_judged(&identity.live, brought)).collect();
+        let calls = calls(read, identity, &unheard);
+        let mut news: Vec<_> = unheard.into_iter().zip(calls).map(|(brought, call)| New { brought, call }).collect();
+        if !self.pipeline.has(EventKind::ToolResult) {
+            let mut state = identity.live.state.lock();
+            news.retain(|new| beside(&mut state, new).is_some());
+        }
+        news
     }
 
     /// What a conversation that is first seen in the middle of a turn has to begin with.
@@ -78,15 +78,15 @@ impl Turns {
         self.settle_baseline(read, identity).await;
     }
 
-    async fn fire_results(&self, read: &Read, identity: &Identity, news: &[&Brought]) -> Vec<Vec<HookReport>> {
+    async fn fire_results(&self, read: &Read, identity: &Identity, news: &[New<'_>]) -> Vec<Vec<HookReport>> {
         let kind = EventKind::ToolResult;
         let occasion = self.occasion(read, identity);
         let request = self.neutral(read, kind);
-        let fired = news.iter().zip(calls(read, identity, news)).map(|(brought, call)| {
+        let fired = news.iter().map(|New { brought, call }| {
             let (event_identity, request) = (brought.event(&identity.live), request.clone());
             let occasion = &occasion;
             async move {
-                let tool = Some(tool(&brought.result, call));
+                let tool = Some(tool(&brought.result, call.clone()));
                 let particulars = Particulars { identity: &event_identity, request, tool, ..Particulars::default() };
                 self.fire_result(read, identity, occasion, particulars, brought.spot).await
             }
@@ -118,33 +118,44 @@ impl Turns {
         &self,
         read: &Read,
         identity: &Identity,
-        news: &[&Brought],
+        news: &[New<'_>],
         reports: &[Vec<HookReport>],
+        together: &Together,
     ) -> Vec<Entry> {
-        let slots = self.slots(&identity.record);
-        let scenery = self.scenery(read, identity, &slots);
+        let unchecked = together.unchecked();
         let mut state = identity.live.state.lock();
         let mut budget = self.room(&state);
         let mut cuts = Vec::new();
-        let entries = news.iter().zip(reports).map(|(brought, reports)| {
-            let refused = refusal(reports);
-            let is_refused = refused.is_some();
-            let (replace, texts): (Option<String>, Vec<Placed>) = match refused {
-                Some(text) => (Some(text), Vec::new()),
-                None => {
-                    let given = reports.iter().flat_map(|r| r.outcome.context.iter().map(|text| (&*r.hook, &**text)));
-                    let replace = reports.iter().rev().find_map(|report| report.outcome.tool.result.clone());
-                    (replace, scenery.aside(given, &mut budget, &mut cuts))
-                }
-            };
-            let what = What::Result { said: brought.said, replace, texts, refused: is_refused };
-            Entry { anchor: brought.spot.anchor(), what }
+        let entries = news.iter().zip(reports).enumerate().map(|(index, (new, reports))| {
+            let (anchor, said) = (new.brought.spot.anchor(), new.brought.said);
+            if let Some(text) = refusal(reports).or_else(|| unchecked.clone()) {
+                let what = What::Result { said, replace: Some(text), texts: Vec::new(), refused: true, halted: None };
+                return Entry { anchor, what };
+            }
+            let together = (index == together.at).then_some(together);
+            let own = reports.iter().flat_map(|r| r.outcome.context.iter().map(|text| (&*r.hook, &**text)));
+            let given = own.chain(together.iter().flat_map(|together| together.texts()));
+            let mut texts = self.said_of_call(read, &mut state, new);
+            texts.extend(aside(self.config.injection.wrap, given, &mut budget, &mut cuts));
+            let replace = reports.iter().rev().find_map(|report| report.outcome.tool.result.clone());
+            let halted = together.and_then(Together::halted);
+            Entry { anchor, what: What::Result { said, replace, texts, refused: false, halted } }
         });
         let entries = entries.collect();
         charge(&mut state, &budget);
-        log_cuts(&cuts, scenery.budget);
+        log_cuts(&cuts, self.config.lifecycle.max_injected_context_chars);
         self.show_budget(budget.spent(), &cuts);
         entries
+    }
+
+    /// What hooks said of the result's call before it was made; it had its room then.
+    fn said_of_call(&self, read: &Read, state: &mut State, new: &New<'_>) -> Vec<Placed> {
+        let Some(beside) = beside(state, new) else { return Vec::new() };
+        if !takes_text(read, new.brought) {
+            tracing::warn!("what a hook said of a tool call is left out: its result has no place for a text");
+            return Vec::new();
+        }
+        beside.place(&new.brought.spot.anchor())
     }
 
     /// Of a request that is no turn and does not hold all that was placed in its conversation: what stands in the place of
@@ -161,81 +172,8 @@ impl Turns {
     }
 }
 
-/// The results behind the last answer.
-fn step(read: &Read, identity: &Identity) -> Vec<Brought> {
-    let mut step: Vec<Brought> = Vec::new();
-    let mut item: Option<(usize, Vec<ToolResult>)> = None;
-    for spot in identity.anchors.results_from(begin(read)) {
-        if item.as_ref().is_none_or(|(known, _)| *known != spot.item) {
-            item = Some((spot.item, read.dialect().results(&read.doc, &read.view, spot.item)));
-        }
-        let result = item.as_mut().and_then(|(_, results)| results.get_mut(spot.result));
-        step.extend(result.map(|result| Brought::new(*spot, std::mem::take(result))));
-    }
-    step
-}
-
-/// The item that the step begins with.
-fn begin(read: &Read) -> usize {
-    let items = &read.view.items[..read.prefill().unwrap_or(read.view.items.len())];
-    items.iter().rposition(|item| item.role() == Role::Assistant).map_or(0, |answer| answer + 1)
-}
-
-fn is_judged(live: &Live, brought: &Brought) -> bool {
-    live.state.lock().ledger.result(&brought.spot.anchor(), brought.said).is_some()
-}
-
-fn refused(live: &Live, brought: &Brought) -> Option<String> {
-    match live.state.lock().ledger.result(&brought.spot.anchor(), brought.said)? {
-        What::Result { refused: true, replace, .. } => replace.clone(),
-        _ => None,
-    }
-}
-
-/// The call of each result: in the history, back to the turn's prompt, or where the provider holds it among those that its
-/// answers brought.
-fn calls(read: &Read, identity: &Identity, news: &[&Brought]) -> Vec<Option<Call>> {
-    let mut found: Vec<Option<Call>> = vec![None; news.len()];
-    let fill = |found: &mut [Option<Call>], mut calls: Vec<Call>| {
-        for (call, brought) in found.iter_mut().zip(news).filter(|(call, _)| call.is_none()) {
-            *call = take_call(&mut calls, &brought.result);
-        }
-        found.iter().all(Option::is_some)
-    };
-    for index in (0..begin(read)).rev() {
-        let item = &read.view.items[index];
-        let is_done = match item.role() {
-            Role::Assistant => fill(&mut found, read.dialect().said(&read.doc, &read.view, index).1),
-            _ => item.facts.prompt.is_some(),
-        };
-        if is_done {
-            break;
-        }
-    }
-    if read.view.is_delta() {
-        let said = identity.live.state.lock().record.turn.as_ref().map(|turn| turn.said.calls.clone());
-        fill(&mut found, said.unwrap_or_default());
-    }
-    found
-}
-
-/// The call with the result's id, else the first of the same function.
-fn take_call(calls: &mut Vec<Call>, result: &ToolResult) -> Option<Call> {
-    let by_id = calls.iter().position(|call| !result.id.is_empty() && call.id == result.id);
-    let by_name = || calls.iter().position(|call| !result.name.is_empty() && call.name == result.name);
-    by_id.or_else(by_name).map(|at| calls.remove(at))
-}
-
-fn tool(result: &ToolResult, call: Option<Call>) -> ToolInfo {
-    let (id, name, input) = match call {
-        Some(call) => (call.id, call.name, call.input),
-        None => (result.id.clone(), result.name.clone(), RawValue::NULL.to_owned()),
-    };
-    ToolInfo { id, name, input, result: Some(result.text.clone()), is_error: result.is_error }
-}
-
 /// Whether the result takes what a hook gives; a screenshot, for one, has no place for a text.
-fn has_place(read: &Read, spot: ResultSpot, report: &HookReport) -> Result<(), HookFailure> {
+pub(super) fn has_place(read: &Read, spot: ResultSpot, report: &HookReport) -> Result<(), HookFailure> {
     let (replace, append) = (report.outcome.tool.result.clone(), report.outcome.context.clone());
     if replace.is_none() && append.is_empty() {
         return Ok(());
@@ -243,4 +181,20 @@ fn has_place(read: &Read, spot: ResultSpot, report: &HookReport) -> Result<(), H
     let place = Place::Result { item: spot.item, result: spot.result, replace, append };
     let lowered = read.dialect().lower(&read.doc, &read.view, &[place]);
     lowered.map(drop).map_err(|error| HookFailure::NoPlace(error.to_string()))
+}
+
+/// Whether a text can stand behind the result.
+pub(super) fn takes_text(read: &Read, brought: &Brought) -> bool {
+    let (item, result) = (brought.spot.item, brought.spot.result);
+    let place = Place::Result { item, result, replace: None, append: vec!["text".to_owned()] };
+    read.dialect().lower(&read.doc, &read.view, &[place]).is_ok()
+}
+
+fn has_beside(live: &Live) -> bool {
+    live.state.lock().record.turn.as_ref().is_some_and(|turn| !turn.beside.is_empty())
+}
+
+fn beside<'s>(state: &'s mut State, new: &New<'_>) -> Option<&'s mut Beside> {
+    let turn = state.record.turn.as_mut()?;
+    turn.beside(&new.brought.spot.anchor(), &new.brought.result.id, new.call.as_ref())
 }

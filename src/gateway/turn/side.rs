@@ -41,6 +41,7 @@ impl Turns {
             prompt,
             request,
             roster: None,
+            batch: None,
             tool: None,
             turn: None,
             reason: None,

@@ -1,28 +1,21 @@
 //! `session.stopping`: asks hooks whether a turn may end, and sends the model back to work where they say so.
 //!
 //! The default is to stop: whatever goes wrong here, the answer that is there was complete, and the turn ends with it.
-use super::Turns;
 use super::again::{Again, Refusal};
-use super::occasion::{Occasion, Particulars, TurnEnd};
+use super::asking::Asking;
+use super::occasion::{Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::context::{Answer, LegReply};
 use crate::gateway::leg_request::LegBody;
 use crate::gateway::legs::Ended;
 use crate::hooks::{FireContext, Verdict};
-use crate::session::conversation::{Live, Said};
+use crate::session::conversation::Said;
 use crate::telemetry::names;
-use http::HeaderMap;
 use std::sync::Arc;
 
-/// What is needed to ask.
+/// Asks whether a turn may end.
 pub(super) struct Stopping {
-    pub(super) turns: Arc<Turns>,
-    pub(super) live: Arc<Live>,
-    pub(super) occasion: Arc<Occasion>,
-    /// The client's.
-    pub(super) headers: Arc<HeaderMap>,
-    /// The running turn's id.
-    pub(super) turn: String,
+    pub(super) asking: Arc<Asking>,
     /// What was said in the turn's earlier requests.
     pub(super) said: Said,
 }
@@ -46,8 +39,8 @@ impl Stopping {
 
     fn refused(&self, refusal: &Refusal) -> Option<LegBody> {
         metrics::counter!(names::CONTINUATIONS, "result" => refusal.name()).increment(1);
-        let session = &self.live.key;
-        tracing::warn!(%session, turn = self.occasion.turn, "the model is not sent back to work: {refusal}");
+        let session = &self.asking.live.key;
+        tracing::warn!(%session, turn = self.asking.occasion.turn, "the model is not sent back to work: {refusal}");
         None
     }
 
@@ -55,12 +48,14 @@ impl Stopping {
     async fn ask(&self, again: &Again, answer: &Answer) -> Result<Option<String>, Refusal> {
         let end = self.end_so_far(again, answer)?;
         let kind = EventKind::SessionStopping;
-        let Ok(Some(record)) = self.turns.sessions.records.get(&self.live.key).await else { return Ok(None) };
-        let identity = format!("{}/{}", self.turn, end.attempt);
+        let Ok(Some(record)) = self.asking.turns.sessions.records.get(&self.asking.live.key).await else {
+            return Ok(None);
+        };
+        let identity = format!("{}/{}", self.asking.turn, end.attempt);
         let particulars = Particulars { identity: &identity, turn: Some(&end), ..Particulars::default() };
-        let event = self.occasion.event(kind, Some(&record), particulars);
-        let context = FireContext { headers: &self.headers, deadline: None };
-        match Verdict::of(&self.turns.pipeline.fire(kind, &event, context).await) {
+        let event = self.asking.occasion.event(kind, Some(&record), particulars);
+        let context = FireContext { headers: &self.asking.headers, deadline: None };
+        match Verdict::of(&self.asking.turns.pipeline.fire(kind, &event, context).await) {
             Verdict::Stop => Ok(None),
             Verdict::Continue(message) => Ok(Some(message)),
         }
@@ -69,15 +64,15 @@ impl Stopping {
     /// The turn as it would end with this answer.
     fn end_so_far(&self, again: &Again, answer: &Answer) -> Result<TurnEnd, Refusal> {
         let joined = again.joined.lock();
-        let mut state = self.live.state.lock();
-        let turn = state.record.turn.as_mut().filter(|turn| turn.id == self.turn).ok_or(Refusal::Gone)?;
+        let mut state = self.asking.live.state.lock();
+        let turn = self.asking.running(&mut state).ok_or(Refusal::Gone)?;
         if let Some(told) = joined.told() {
             turn.note_round(told, answer);
         }
         if turn.goes_in_circles() {
             return Err(Refusal::Circle);
         }
-        let mut end = TurnEnd::of(&self.turn, answer);
+        let mut end = TurnEnd::of(&self.asking.turn, answer);
         end.continued(turn);
         end.usage.output += turn.output + joined.cost().output;
         end.put_before(joined.said());
@@ -93,16 +88,16 @@ impl Stopping {
         self.count()?;
         let body = again.send(leg, LegReply::Message(message)).await?;
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
-        tracing::info!(session = %self.live.key, turn = self.occasion.turn, "a hook sends the model back to work");
+        tracing::info!(session = %self.asking.live.key, turn = self.asking.occasion.turn, "a hook sends the model back to work");
         Ok(body)
     }
 
     /// One more continuation of the turn, if it may have one. Counted before it is sent: a client that breaks off and tries
     /// again must not get more of them.
     fn count(&self) -> Result<(), Refusal> {
-        let config = &self.turns.config;
-        let mut state = self.live.state.lock();
-        let turn = state.record.turn.as_mut().filter(|turn| turn.id == self.turn).ok_or(Refusal::Gone)?;
+        let config = &self.asking.turns.config;
+        let mut state = self.asking.live.state.lock();
+        let turn = self.asking.running(&mut state).ok_or(Refusal::Gone)?;
         if turn.continued >= config.continuation.max_per_turn {
             return Err(Refusal::Cap);
         }

@@ -47,6 +47,11 @@ pub trait Runner: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether it also takes the results of a step together, as [`Event::batch`].
+    fn wants_batch(&self) -> bool {
+        false
+    }
+
     /// Ends what stays running between events, and waits for that; dropping it ends it too.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))

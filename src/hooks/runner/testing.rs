@@ -75,6 +75,7 @@ pub(in crate::hooks) fn event() -> Event {
         prompt: Some(PromptInfo { text: "what now?".into() }),
         request: None,
         roster: None,
+        batch: None,
         tool: None,
         turn: None,
         reason: None,

@@ -1,5 +1,8 @@
 //! The running turn of a conversation: what is kept of it from one request to the next.
+use crate::context::answer::call_key;
+use crate::context::placement::Placed;
 use crate::context::{Answer, Call, Digest};
+use crate::session::anchor::Anchor;
 use serde::{Deserialize, Serialize};
 
 /// Equal rounds in a row that are a circle: the first repetition may be chance, and the default of
@@ -34,6 +37,43 @@ pub struct Turn {
     pub output: u64,
     /// What was said in requests whose history the provider holds; elsewhere the request itself shows it.
     pub said: Said,
+    /// What hooks said of its calls before they were made; as much as the turn has room for.
+    #[serde(default)]
+    pub beside: Vec<Beside>,
+}
+
+/// Texts that stand beside the result of a call, once that is there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Beside {
+    id: String,
+    /// Name and arguments, for a call whose id the client does not keep.
+    key: String,
+    /// Where they stand.
+    at: Option<Anchor>,
+    texts: Vec<Placed>,
+}
+
+impl Beside {
+    /// The texts, which stand at this place from now on: there again, should the result say something else.
+    pub fn place(&mut self, at: &Anchor) -> Vec<Placed> {
+        self.at = Some(at.clone());
+        self.texts.clone()
+    }
+
+    /// Of a call as the client gets it.
+    pub fn new(call: &Call, texts: Vec<Placed>) -> Self {
+        let key = call_key("", &call.name, call.input.get());
+        Self { id: call.id.clone(), key, at: None, texts }
+    }
+
+    /// Whether a result with this id, of this call, is the one that they stand beside.
+    fn is_of(&self, result: &str, call: Option<&Call>) -> bool {
+        if !self.id.is_empty() && self.id == result {
+            return true;
+        }
+        let is_nameless = |call: &&Call| self.id.is_empty() || (call.id.is_empty() && result.is_empty());
+        call.filter(is_nameless).is_some_and(|call| call_key("", &call.name, call.input.get()) == self.key)
+    }
 }
 
 impl Turn {
@@ -54,6 +94,13 @@ impl Turn {
     pub fn goes_in_circles(&self) -> bool {
         let first = self.rounds.first();
         self.rounds.len() == CIRCLE && self.rounds.iter().all(|round| Some(round) == first)
+    }
+
+    /// Where what was said of a call stands that has the result with this id, at this place.
+    pub fn beside(&mut self, at: &Anchor, result: &str, call: Option<&Call>) -> Option<&mut Beside> {
+        let placed = self.beside.iter().position(|beside| beside.at.as_ref() == Some(at));
+        let waits = || self.beside.iter().position(|beside| beside.at.is_none() && beside.is_of(result, call));
+        placed.or_else(waits).and_then(|index| self.beside.get_mut(index))
     }
 
     /// Its prompt is asked again. If it was done this is a regeneration, which has all its continuations before it; else a

@@ -252,7 +252,10 @@ fn judged(call: &str, said: &str, replace: Option<&str>, notes: &[&str]) -> impl
         let anchors = Anchors::of(view, digest("root"));
         let found = |spot: &&ResultSpot| view.items[spot.item].facts.results[spot.result] == call;
         let anchor = anchors.results_from(0).iter().find(found).unwrap().anchor();
-        Entry { anchor, what: What::Result { said, replace: replace.clone(), texts: texts.clone(), refused: false } }
+        Entry {
+            anchor,
+            what: What::Result { said, replace: replace.clone(), texts: texts.clone(), refused: false, halted: None },
+        }
     }
 }
 

@@ -82,6 +82,10 @@ impl Runner for Scripts {
     fn wants_request(&self, kind: EventKind) -> bool {
         kind == EventKind::SessionStart
     }
+
+    fn wants_batch(&self) -> bool {
+        self.groups.iter().any(|group| group.event == ClaudeEvent::PostToolBatch)
+    }
 }
 
 impl Scripts {

@@ -81,6 +81,9 @@ enum Particulars<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         is_interrupt: Option<bool>,
     },
+    Batch {
+        tool_calls: Vec<BatchCall<'a>>,
+    },
     Stop {
         stop_hook_active: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,6 +103,25 @@ enum Particulars<'a> {
     Nothing {},
 }
 
+#[derive(Serialize)]
+struct BatchCall<'a> {
+    tool_name: &'a str,
+    tool_input: Cow<'a, RawValue>,
+    tool_use_id: &'a str,
+    tool_response: &'a str,
+}
+
+impl<'a> BatchCall<'a> {
+    fn of(tool: &'a ToolInfo) -> Self {
+        Self {
+            tool_name: &tool.name,
+            tool_input: as_object(tool),
+            tool_use_id: &tool.id,
+            tool_response: tool.result.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
 impl<'a> Moment<'a> {
     /// The moment that `call` is; `None` where Claude Code has none.
     pub(super) fn of(call: &Invocation<'a>) -> Option<Self> {
@@ -111,6 +133,7 @@ impl<'a> Moment<'a> {
             // What a sub-agent is asked comes from another agent, not from the user.
             EventKind::PromptSubmit if is_main => ClaudeEvent::UserPromptSubmit,
             EventKind::ToolCall => ClaudeEvent::PreToolUse,
+            EventKind::ToolResult if of.batch.is_some() => ClaudeEvent::PostToolBatch,
             EventKind::ToolResult if of.tool.as_ref()?.is_error => ClaudeEvent::PostToolUseFailure,
             EventKind::ToolResult => ClaudeEvent::PostToolUse,
             EventKind::SessionStopping if is_main => ClaudeEvent::Stop,
@@ -130,7 +153,7 @@ impl<'a> Moment<'a> {
             ClaudeEvent::SubagentStart | ClaudeEvent::SubagentStop => agent_type,
             ClaudeEvent::StopFailure => failure::of(self.of),
             ClaudeEvent::SessionEnd => END_REASON,
-            ClaudeEvent::UserPromptSubmit | ClaudeEvent::Stop => "",
+            ClaudeEvent::UserPromptSubmit | ClaudeEvent::PostToolBatch | ClaudeEvent::Stop => "",
         }
     }
 
@@ -186,6 +209,10 @@ impl<'a> Moment<'a> {
                 Particulars::Prompt { prompt: of.prompt.as_ref().map_or("", |prompt| &prompt.text) }
             }
             ClaudeEvent::PreToolUse | ClaudeEvent::PostToolUse | ClaudeEvent::PostToolUseFailure => self.of_tool(),
+            ClaudeEvent::PostToolBatch => {
+                let calls = of.batch.as_deref().unwrap_or_default();
+                Particulars::Batch { tool_calls: calls.iter().map(BatchCall::of).collect() }
+            }
             ClaudeEvent::Stop | ClaudeEvent::SubagentStop => Particulars::Stop {
                 stop_hook_active: of.turn.as_ref().is_some_and(|turn| turn.continuing),
                 agent_transcript_path: (self.event == ClaudeEvent::SubagentStop).then_some(facts.agent_transcript),

@@ -26,7 +26,7 @@ const NO_REASON: &str = "A hook refused this and gave no reason.";
 /// What a handler said, all of it still to be put together with what the others said.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Said {
-    /// Refuses: the prompt, the end of the turn; with this reason.
+    /// Refuses: the prompt, the next step, the end of the turn; with this reason.
     pub(super) block: Option<String>,
     /// All is to stop, with this reason.
     pub(super) halt: Option<String>,
@@ -192,7 +192,9 @@ impl Said {
             (ClaudeEvent::PostToolUse | ClaudeEvent::PostToolUseFailure, _) => {
                 self.tell(reason.as_deref().unwrap_or_default());
             }
-            (ClaudeEvent::UserPromptSubmit, _) => self.block = Some(self.cap(reason.as_deref().unwrap_or(NO_REASON))),
+            (ClaudeEvent::UserPromptSubmit | ClaudeEvent::PostToolBatch, _) => {
+                self.block = Some(self.cap(reason.as_deref().unwrap_or(NO_REASON)))
+            }
             (ClaudeEvent::Stop | ClaudeEvent::SubagentStop, _) => match reason {
                 Some(reason) => self.block = Some(self.cap(&reason)),
                 None => self.notes.push("`decision: block` has no reason; nothing continues".to_owned()),
@@ -231,7 +233,10 @@ impl Said {
     fn refuse(&mut self, event: ClaudeEvent, stderr: &str) {
         let given = (!stderr.is_empty()).then(|| self.cap(stderr));
         match event {
-            ClaudeEvent::UserPromptSubmit | ClaudeEvent::Stop | ClaudeEvent::SubagentStop => {
+            ClaudeEvent::UserPromptSubmit
+            | ClaudeEvent::PostToolBatch
+            | ClaudeEvent::Stop
+            | ClaudeEvent::SubagentStop => {
                 self.block = Some(given.or(self.block.take()).unwrap_or_else(|| NO_REASON.to_owned()));
             }
             ClaudeEvent::PreToolUse => {

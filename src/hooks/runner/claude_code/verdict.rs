@@ -18,7 +18,7 @@ pub(super) fn of(moment: &Moment<'_>, said: Vec<Said>, on_ask: OnAsk) -> Parsed 
     };
     let halt = said.iter().find_map(|one| one.halt.clone());
     match moment.event {
-        ClaudeEvent::UserPromptSubmit => {
+        ClaudeEvent::UserPromptSubmit | ClaudeEvent::PostToolBatch => {
             parsed.outcome.block = said.iter().find_map(|one| one.block.clone()).or_else(|| halt.clone());
         }
         ClaudeEvent::Stop | ClaudeEvent::SubagentStop => {
@@ -30,9 +30,7 @@ pub(super) fn of(moment: &Moment<'_>, said: Vec<Said>, on_ask: OnAsk) -> Parsed 
         }
         ClaudeEvent::PreToolUse => {
             call(moment, &said, on_ask, halt, &mut parsed.outcome);
-            if said.iter().any(|one| !one.context.is_empty()) {
-                warn(&mut parsed, "additionalContext");
-            }
+            parsed.outcome.context = said.into_iter().flat_map(|one| one.context).collect();
             return parsed;
         }
         ClaudeEvent::PostToolUse => {
@@ -45,7 +43,7 @@ pub(super) fn of(moment: &Moment<'_>, said: Vec<Said>, on_ask: OnAsk) -> Parsed 
         }
         _ => {}
     }
-    if halt.is_some() && moment.event != ClaudeEvent::UserPromptSubmit {
+    if halt.is_some() && parsed.outcome.block.is_none() {
         warn(&mut parsed, "continue: false");
     }
     parsed.outcome.context = said.into_iter().flat_map(|one| one.context).collect();

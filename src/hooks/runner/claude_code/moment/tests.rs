@@ -44,6 +44,7 @@ fn events_of_the_gateway_are_events_of_claude_code() {
         (EventKind::PromptSubmit, event(), Some("UserPromptSubmit")),
         (EventKind::PromptSubmit, sub("a7"), None),
         (EventKind::ToolCall, tool(false), Some("PreToolUse")),
+        (EventKind::ToolResult, Event { batch: Some([].into()), ..event() }, Some("PostToolBatch")),
         (EventKind::ToolResult, tool(false), Some("PostToolUse")),
         (EventKind::ToolResult, tool(true), Some("PostToolUseFailure")),
         (EventKind::SessionStopping, event(), Some("Stop")),

@@ -34,6 +34,7 @@ fn text_is_context_on_start_and_prompt_only() {
         (ClaudeEvent::PreToolUse, "nothing"),
         (ClaudeEvent::PostToolUse, "nothing"),
         (ClaudeEvent::PostToolUseFailure, "nothing"),
+        (ClaudeEvent::PostToolBatch, "nothing"),
         (ClaudeEvent::Stop, "nothing"),
         (ClaudeEvent::SubagentStart, "nothing"),
         (ClaudeEvent::SubagentStop, "nothing"),
@@ -212,6 +213,28 @@ fn a_results_handler_adds_and_replaces() {
         context ["lint says no"]
     2 "{\"decision\": \"block\", \"reason\": \"both\"}" "count"
         context ["both", "count"]
+    "#);
+}
+
+#[test]
+fn a_steps_handler_adds_and_stops_the_turn() {
+    insta::assert_snapshot!(table(ClaudeEvent::PostToolBatch, &[
+        (0, r#"{"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": "c"}}"#, ""),
+        (0, r#"{"decision": "block", "reason": "enough"}"#, ""),
+        (0, r#"{"decision": "block"}"#, ""),
+        (0, r#"{"continue": false, "stopReason": "enough"}"#, ""),
+        (2, "", "enough"),
+    ]), @r#"
+    0 "{\"hookSpecificOutput\": {\"hookEventName\": \"PostToolBatch\", \"additionalContext\": \"c\"}}" ""
+        context ["c"]
+    0 "{\"decision\": \"block\", \"reason\": \"enough\"}" ""
+        block "enough"
+    0 "{\"decision\": \"block\"}" ""
+        block "A hook refused this and gave no reason."
+    0 "{\"continue\": false, \"stopReason\": \"enough\"}" ""
+        halt "enough"
+    2 "" "enough"
+        block "enough"
     "#);
 }
 

@@ -38,6 +38,11 @@ pub(super) fn of(moment: &Moment<'_>, cwd: &Path) -> Vec<Line> {
             lines.push(writer.result(id, result, tool.is_error));
         }
     }
+    // Without an id a call can't be told from the one that its own event told.
+    for tool in event.batch.iter().flat_map(|batch| batch.iter()).filter(|tool| !tool.id.is_empty()) {
+        lines.push(writer.call(&tool.id, &tool.name, &tool.input));
+        lines.push(writer.result(&tool.id, tool.result.as_deref().unwrap_or_default(), tool.is_error));
+    }
     if let Some(turn) = &event.turn {
         let attempt = turn.attempt.to_string();
         let before = turn.text.get(..turn.last_from).unwrap_or_default();

@@ -121,9 +121,26 @@ fn what_can_not_be_done_is_a_warning() {
     let halts = || vec![Said { halt: Some("x".into()), ..Said::default() }];
     let parsed = together(EventKind::SessionStart, &event(), halts(), OnAsk::Deny);
     assert_eq!(parsed.warnings, ["continue: false has no effect on SessionStart"]);
+}
+
+#[test]
+fn what_is_said_of_a_call_is_context() {
     let event = Event { tool: Some(call_of("Bash", "{}")), ..event() };
     let said = vec![Said { context: vec!["beside the result".into()], ..Said::default() }];
     let parsed = together(EventKind::ToolCall, &event, said, OnAsk::Deny);
-    assert_eq!(parsed.warnings, ["additionalContext has no effect on PreToolUse"]);
-    assert!(parsed.outcome.context.is_empty());
+    assert_eq!((parsed.outcome.context, parsed.warnings.len()), (vec!["beside the result".to_owned()], 0));
+}
+
+#[test]
+fn a_step_is_stopped_by_a_block_and_by_a_halt() {
+    let event = Event { batch: Some([].into()), ..event() };
+    let (block, halt) = (Some("block".to_owned()), Some("halt".to_owned()));
+    for (said, expected) in [
+        (vec![Said::default()], None),
+        (vec![Said { halt: halt.clone(), ..Said::default() }], halt.clone()),
+        (vec![Said { halt, ..Said::default() }, Said { block: block.clone(), ..Said::default() }], block),
+    ] {
+        let parsed = together(EventKind::ToolResult, &event, said, OnAsk::Deny);
+        assert_eq!((parsed.outcome.block, parsed.warnings.len()), (expected, 0));
+    }
 }
