@@ -9,6 +9,7 @@ use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
 use crate::gateway::turn::{Turns, TurnsError};
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{Pipeline, Witness};
+use crate::knowledge::{Knowledge, KnowledgeError};
 use crate::live::token::Token;
 use crate::live::{Live, follow_files};
 use crate::session::Sessions;
@@ -51,6 +52,9 @@ pub enum AppError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// What was learned.
+    #[error("knowledge: {0}")]
+    Knowledge(#[from] KnowledgeError),
     /// What belongs to turns.
     #[error(transparent)]
     Turns(#[from] TurnsError),
@@ -161,13 +165,15 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     admin.beside(sweep(live.clone()));
     admin.beside(flush(live.clone()));
     admin.beside(follow_files(live.clone()));
+    admin.beside(live.turns().knowledge().clone().follow());
     Ok(Running { gateway, admin, ready, live })
 }
 
 async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Arc<Turns>, AppError> {
     let store = open_store(&config.store).await?;
+    let knowledge = Knowledge::open(config.knowledge.dir.clone(), store.clone()).await?;
     let sessions = Sessions::new(config, store).await.map_err(TurnsError::from)?;
-    let mut pipeline = Pipeline::new(&config.hooks, &config.limits).map_err(TurnsError::from)?;
+    let mut pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
     if let Some(witness) = witness {
         pipeline = pipeline.watched(witness);
     }

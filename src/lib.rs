@@ -10,6 +10,7 @@
 //! | [`live`] | the configuration in effect, what is made of it, and how another takes its place |
 //! | [`gateway`] | the edge: the phases of a request, one file per phase, and the response path |
 //! | [`hooks`] | contract, pipeline, one file per runner |
+//! | [`knowledge`] | what was learned: proposed, reviewed, approved, offered again |
 //! | [`session`] | whose request it is: key, conversation, turn, ledger, profiles; `store/` below it |
 //! | [`upstream`] | the way up |
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
@@ -28,6 +29,7 @@ pub mod dialect;
 pub mod gateway;
 pub mod hooks;
 pub mod json;
+pub mod knowledge;
 pub mod live;
 pub mod session;
 pub mod sse;

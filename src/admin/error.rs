@@ -1,5 +1,6 @@
 //! The one place where an error of the admin API gets a status. The body is `{"error": {"code", "message"}}`; what the
 //! store or the system said goes to the log only.
+use crate::knowledge::KnowledgeError;
 use crate::session::SessionError;
 use crate::session::record::{SlotError, Tenant};
 use axum::Json;
@@ -55,6 +56,15 @@ pub(super) enum ApiError {
     /// A slot that can't be set.
     #[error(transparent)]
     Slot(#[from] SlotError),
+    /// A token that may do much, but not this.
+    #[error("approving, rejecting and editing take the token of knowledge.approve_token")]
+    NotReviewer,
+    /// A proposal that can't be made or changed.
+    #[error(transparent)]
+    Knowledge(KnowledgeError),
+    /// The knowledge room failed.
+    #[error("knowledge can't be written at the moment; the gateway's log says why")]
+    KnowledgeFailed(#[source] KnowledgeError),
     /// The session room failed.
     #[error("sessions can't be read or written at the moment; the gateway's log says why")]
     Sessions(#[source] SessionError),
@@ -109,7 +119,11 @@ impl ApiError {
             Self::Ambiguous(_) => (StatusCode::CONFLICT, "ambiguous"),
             Self::Slot(SlotError::TooLong { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),
             Self::Slot(SlotError::TooMany) => (StatusCode::CONFLICT, "too_many_slots"),
-            Self::Sessions(_) | Self::NotDeleted => (StatusCode::SERVICE_UNAVAILABLE, "store_failed"),
+            Self::NotReviewer => (StatusCode::FORBIDDEN, "not_reviewer"),
+            Self::Knowledge(error) => refused(error),
+            Self::Sessions(_) | Self::NotDeleted | Self::KnowledgeFailed(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "store_failed")
+            }
             Self::Refused(_) => (StatusCode::UNPROCESSABLE_ENTITY, "reload_refused"),
             Self::Lost(_) => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -136,6 +150,29 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+const fn refused(error: &KnowledgeError) -> (StatusCode, &'static str) {
+    match error {
+        KnowledgeError::Unknown(_) => (StatusCode::NOT_FOUND, "no_proposal"),
+        KnowledgeError::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),
+        KnowledgeError::TooManyPending | KnowledgeError::Full => (StatusCode::CONFLICT, "too_many_proposals"),
+        KnowledgeError::Status { .. } => (StatusCode::CONFLICT, "wrong_status"),
+        KnowledgeError::Supersedes(_) => (StatusCode::CONFLICT, "cannot_supersede"),
+        _ => (StatusCode::BAD_REQUEST, "invalid_body"),
+    }
+}
+
+impl From<KnowledgeError> for ApiError {
+    fn from(error: KnowledgeError) -> Self {
+        match error {
+            KnowledgeError::Store(_)
+            | KnowledgeError::File { .. }
+            | KnowledgeError::Random(_)
+            | KnowledgeError::Lost => Self::KnowledgeFailed(error),
+            other => Self::Knowledge(other),
+        }
     }
 }
 

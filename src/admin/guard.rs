@@ -2,6 +2,7 @@
 use super::Admin;
 use super::error::ApiError;
 use super::hosts::Hosts;
+use crate::live::Status;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -9,6 +10,7 @@ use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OP
 use http::{HeaderMap, HeaderValue};
 use http_body::Body as _;
 use std::sync::Arc;
+use subtle::ConstantTimeEq as _;
 
 const BEARER: &str = "bearer";
 const JSON: &str = "application/json";
@@ -20,16 +22,37 @@ pub(super) async fn own(State(hosts): State<Arc<Hosts>>, request: Request, next:
     Ok(next.run(Request::from_parts(parts, body)).await)
 }
 
-/// Refuses what does not bring the token.
+/// Refuses what brings no token: the admin token, or that of reviews, which may all that the other may.
 pub(super) async fn authorized(
     State(admin): State<Arc<Admin>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
+    let status = admin.live.status();
     match bearer(request.headers()) {
-        Some(token) if admin.live.status().token.is(token) => Ok(next.run(request).await),
+        Some(token) if status.token.is(token) || approves(&status, token) => Ok(next.run(request).await),
         _ => Err(ApiError::Unauthorized),
     }
+}
+
+/// Refuses a review that does not bring `knowledge.approve_token`, where there is one.
+pub(super) async fn reviewer(
+    State(admin): State<Arc<Admin>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let status = admin.live.status();
+    let is_open = status.config().knowledge.approve_token.is_none();
+    match bearer(request.headers()) {
+        Some(token) if is_open || approves(&status, token) => Ok(next.run(request).await),
+        _ => Err(ApiError::NotReviewer),
+    }
+}
+
+/// Whether this is the token of reviews.
+fn approves(status: &Status, offered: &[u8]) -> bool {
+    let token = status.config().knowledge.approve_token.as_ref();
+    token.is_some_and(|token| token.0.as_bytes().ct_eq(offered).into())
 }
 
 /// The credentials of the only `Authorization`; the scheme's case does not matter (RFC 9110 section 11.1).

@@ -4,7 +4,7 @@
 //! hosts    addressed as this listener, from no foreign web page
 //! guard    token ─► JSON or no body ─► runs to its end
 //! select   which session the path and ?tenant= mean
-//! routes   probes, sessions, context, configuration, each with its description for /openapi.json
+//! routes   probes, sessions, context, proposals and their reviews, configuration, each with its description for /openapi.json
 //! error    the one place where an error gets a status
 //! ```
 mod configuration;
@@ -13,6 +13,8 @@ mod error;
 mod guard;
 mod hosts;
 mod probes;
+mod proposals;
+mod reviews;
 mod routes;
 mod select;
 mod sessions;

@@ -2,7 +2,7 @@
 //! other has.
 use super::error::{ApiError, ErrorBody};
 use super::hosts::Hosts;
-use super::{Admin, configuration, context, guard, probes, sessions};
+use super::{Admin, configuration, context, guard, probes, proposals, reviews, sessions};
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::{Json, Router};
@@ -52,11 +52,24 @@ fn protected() -> OpenApiRouter<Arc<Admin>> {
         .routes(routes!(sessions::show_agent, sessions::delete_agent))
         .routes(routes!(sessions::end_agent))
         .routes(routes!(context::set_context, context::clear_context))
+        .routes(routes!(proposals::list_proposals, proposals::add_proposal))
+        .routes(routes!(proposals::show_proposal))
+        .routes(routes!(proposals::find_knowledge))
+}
+
+/// Whoever may decide what models are told, for which there can be a token of its own.
+fn reviewed() -> OpenApiRouter<Arc<Admin>> {
+    OpenApiRouter::default()
+        .routes(routes!(reviews::edit_proposal))
+        .routes(routes!(reviews::approve_proposal))
+        .routes(routes!(reviews::reject_proposal))
 }
 
 /// The admin API. The guards stand in the order in which a request meets them, from the bottom up.
 pub(super) fn service(admin: Arc<Admin>) -> Router {
+    let reviewed = Router::from(reviewed()).route_layer(from_fn_with_state(admin.clone(), guard::reviewer));
     let protected = Router::from(protected())
+        .merge(reviewed)
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(from_fn_with_state(admin.clone(), guard::to_the_end))
@@ -78,7 +91,7 @@ pub(super) fn service(admin: Arc<Admin>) -> Router {
     (status = "default", description = "Why not", body = ErrorBody)))]
 async fn describe() -> Json<openapi::OpenApi> {
     let described = OpenApiRouter::<Arc<Admin>>::with_openapi(Description::openapi());
-    Json(described.merge(open()).merge(protected()).into_openapi())
+    Json(described.merge(open()).merge(protected()).merge(reviewed()).into_openapi())
 }
 
 async fn no_route() -> ApiError {

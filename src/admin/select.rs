@@ -2,7 +2,7 @@
 use super::Admin;
 use super::error::ApiError;
 use crate::session::key;
-use crate::session::record::{SessionKey, Tenant};
+use crate::session::record::{MAIN, SessionKey, SessionRecord, Tenant};
 use axum::RequestPartsExt;
 use axum::extract::{FromRequestParts, Path, Query};
 use http::request::Parts;
@@ -103,6 +103,21 @@ async fn one(admin: &Admin, id: &str, agent: &str, tenant: Option<String>) -> Re
     let key = SessionKey { tenant, id, agent };
     let found = admin.live.turns().sessions().records.get(&key).await?;
     found.map(|_| key).ok_or(ApiError::NoSession)
+}
+
+/// The record of one agent of a session, [`MAIN`] or, where that is not there, another unless one is named.
+pub(super) async fn session_of(
+    admin: &Admin,
+    id: &str,
+    agent: Option<&str>,
+    tenant: Option<String>,
+) -> Result<Arc<SessionRecord>, ApiError> {
+    let id = checked(id, "session")?;
+    let mut found = agents(admin, &id, tenant).await?;
+    let named = |key: &SessionKey| key.agent == agent.unwrap_or(MAIN);
+    let at = found.iter().position(named).or((agent.is_none()).then_some(0)).ok_or(ApiError::NoSession)?;
+    let key = found.swap_remove(at);
+    admin.live.turns().sessions().records.get(&key).await?.ok_or(ApiError::NoSession)
 }
 
 /// At least one, all of one tenant.

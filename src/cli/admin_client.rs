@@ -79,8 +79,12 @@ pub(super) struct AdminClient {
 impl Target {
     /// Finds URL and token.
     pub(super) fn client(&self) -> Result<AdminClient, AdminError> {
-        let given =
-            self.token.clone().or_else(|| config::process_env(TOKEN_VARIABLE)).filter(|token| !token.is_empty());
+        self.client_with(self.token.clone())
+    }
+
+    /// Finds the URL, and the token unless one is given.
+    pub(super) fn client_with(&self, token: Option<String>) -> Result<AdminClient, AdminError> {
+        let given = token.or_else(|| config::process_env(TOKEN_VARIABLE)).filter(|token| !token.is_empty());
         if let (Some(url), Some(token)) = (&self.admin, &given) {
             return AdminClient::new(url.clone(), token.clone());
         }
@@ -114,6 +118,17 @@ impl AdminClient {
 
     /// Asks for `path`, whose segments are encoded here. An empty answer is `null`.
     pub(super) async fn ask(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> Result<Value, AdminError> {
+        self.tell(method, path, query, None).await
+    }
+
+    /// The same with a body.
+    pub(super) async fn tell(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Value, AdminError> {
         if let Some(segment) = path.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
             return Err(AdminError::Unnameable((*segment).to_owned()));
         }
@@ -124,7 +139,12 @@ impl AdminClient {
         }
         let unreachable = |source| AdminError::Unreachable { url: url.clone(), source };
         let request = self.http.request(method, url.clone()).bearer_auth(&self.token);
-        let response = request.header("content-type", "application/json").send().await.map_err(unreachable)?;
+        let request = request.header("content-type", "application/json");
+        let request = match body {
+            Some(body) => request.body(body.to_string()),
+            None => request,
+        };
+        let response = request.send().await.map_err(unreachable)?;
         let status = response.status();
         let body = response.bytes().await.map_err(unreachable)?;
         let json = serde_json::from_slice::<Value>(&body);

@@ -5,9 +5,11 @@ mod admin_client;
 mod check;
 mod demo;
 mod explain;
+mod proposals;
 mod rehearsal;
 mod serve;
 mod sessions;
+mod table;
 mod test;
 
 use crate::app::AppError;
@@ -45,6 +47,8 @@ enum Command {
     Demo(demo::Demo),
     /// See and change the sessions of a running gateway
     Sessions(Box<sessions::Sessions>),
+    /// Review what hooks and agents propose to remember
+    Proposals(Box<proposals::Proposals>),
 }
 
 /// `--config`, the same for every command.
@@ -108,6 +112,7 @@ pub fn run() -> ExitCode {
         Command::Test(command) => command.run(format),
         Command::Demo(command) => command.run(format),
         Command::Sessions(command) => command.run(),
+        Command::Proposals(command) => command.run(),
     };
     match done {
         Ok(code) => code,

@@ -1,5 +1,6 @@
 //! `hookgate sessions list|show|end|clear`
 use super::admin_client::{AdminClient, AdminError, Target};
+use super::table::{cell, table};
 use super::{CliError, print};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
@@ -91,7 +92,7 @@ impl Sessions {
             Command::List => {
                 let mut all = list(client).await?;
                 all.sort_by_key(|record| Reverse(last_active(record)));
-                self.show(&Value::from(all.clone()), &table(&all))
+                self.show(&Value::from(all.clone()), &table(&COLUMNS, &all))
             }
             Command::Show(session) => {
                 let found = client.ask(Method::GET, &["v1", "sessions", &session.id], &session.query()).await?;
@@ -171,19 +172,6 @@ fn slots(record: &Value) -> impl Iterator<Item = (&str, &str)> {
         .map(|(name, slot)| (name.as_str(), slot.get("text").and_then(Value::as_str).unwrap_or_default()))
 }
 
-fn table(records: &[Value]) -> String {
-    let header = COLUMNS.map(|name| name.to_uppercase().replace('_', " ")).to_vec();
-    let rows = records.iter().map(|record| COLUMNS.map(|name| cell(record.get(name))).to_vec());
-    let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max();
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(|column| width(column).unwrap_or_default()).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
 fn details(found: &Value) -> String {
     let records = found.get("items").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let mut lines = Vec::new();
@@ -192,12 +180,4 @@ fn details(found: &Value) -> String {
         lines.extend(slots(record).map(|(name, text)| format!("  {name}: {}", text.replace('\n', "\n    "))));
     }
     lines.join("\n")
-}
-
-fn cell(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        None | Some(Value::Null) => "-".into(),
-        Some(other) => other.to_string(),
-    }
 }

@@ -23,6 +23,7 @@ pub fn masked(config: &Config) -> Value {
         limits,
         continuation,
         policies,
+        knowledge,
         hooks,
         profiles,
     } = config;
@@ -67,6 +68,11 @@ pub fn masked(config: &Config) -> Value {
         },
         "continuation": {"max_per_turn": continuation.max_per_turn},
         "policies": {"on_opaque": policies.on_opaque.word()},
+        "knowledge": {
+            "dir": knowledge.dir,
+            "approve_token": mask(knowledge.approve_token.as_ref()),
+            "max_context_chars": knowledge.max_context_chars,
+        },
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })
@@ -148,6 +154,7 @@ fn run(run: &Run) -> Value {
             "env": masked_names(scripts.env.keys().map(String::as_str)),
             "env_pass": scripts.env_pass,
         }}),
+        Run::Knowledge { max_entries } => json!({"knowledge": {"max_entries": max_entries}}),
         Run::Http { url, headers } => json!({"http": {
             "url": without_query(url),
             "headers": masked_names(headers.iter().map(|(name, _)| name.as_str())),

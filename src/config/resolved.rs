@@ -35,6 +35,8 @@ pub struct Config {
     pub continuation: Continuation,
     /// Rules about tools.
     pub policies: Policies,
+    /// What was learned, and who approves it.
+    pub knowledge: Knowledge,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -205,6 +207,17 @@ pub enum OnOpaque {
     Pass,
     /// It is answered like a blocked prompt.
     Block,
+}
+
+/// `knowledge`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Knowledge {
+    /// Where approved entries are kept as files; `None`: in the store.
+    pub dir: Option<PathBuf>,
+    /// What approving, rejecting and editing take; `None`: the admin token.
+    pub approve_token: Option<Secret>,
+    /// Approved entries at the start of a session, in Unicode scalar values.
+    pub max_context_chars: usize,
 }
 
 /// `injection.layout`.
@@ -435,6 +448,11 @@ pub enum Run {
     ModelContext(Arc<ModelContext>),
     /// Hook scripts written for Claude Code.
     ClaudeCode(Box<ClaudeCode>),
+    /// Approved knowledge that matches the prompt.
+    Knowledge {
+        /// How many entries at most.
+        max_entries: usize,
+    },
     /// A POST.
     Http {
         /// Where.

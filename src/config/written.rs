@@ -42,6 +42,8 @@ section! {
         continuation: Continuation = "{}",
         /// Rules about tools.
         policies: Policies = "{}",
+        /// What was learned, and who approves it.
+        knowledge: Knowledge = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
@@ -49,7 +51,6 @@ section! {
     }
     later {
         "bus": "the session bus",
-        "knowledge": "proposals and shared knowledge",
         "keys": "gateway keys",
         "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
@@ -183,6 +184,16 @@ section! {
         on_opaque: OnOpaque = "pass",
     }
 
+    /// What was learned, and who approves it.
+    struct Knowledge {
+        /// A folder that holds every approved entry as a Markdown file; without one they live in the store.
+        dir: At<Option<String>> = "null",
+        /// The token that approving, rejecting and editing take; without one the admin token.
+        approve_token: Option<At<Secret>> = "null",
+        /// Approved entries at the start of a session, in characters (Unicode scalar values), within max_injected_context_chars.
+        max_context_chars: Count = "2000",
+    }
+
     /// One hook.
     struct Hook {
         /// Its name, unique.
@@ -205,7 +216,7 @@ section! {
         include: Vec<Include> = "[]",
     }
 
-    /// What a hook does: exactly one of text, file, command, worker, http, edits, model_context and claude_code.
+    /// What a hook does: exactly one of text, file, command, worker, http, edits, model_context, claude_code and knowledge.
     struct Run {
         /// A constant text.
         text: Option<String> = "null",
@@ -231,6 +242,14 @@ section! {
         model_context: Option<At<ModelContext>> = "null",
         /// Hook scripts written for Claude Code, unchanged.
         claude_code: Option<ClaudeCode> = "null",
+        /// Approved knowledge that matches the prompt.
+        knowledge: Option<At<KnowledgePick>> = "null",
+    }
+
+    /// Approved knowledge that matches the prompt.
+    struct KnowledgePick {
+        /// How many entries at most.
+        max_entries: Count = "3",
     }
 
     /// Hook scripts written for Claude Code: what their settings say, and where they run.

@@ -3,12 +3,13 @@ use super::HookFailure;
 use super::contract::Outcome;
 use crate::config::EventKind;
 use crate::context::Edit;
+use crate::knowledge::Draft;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// Fields of the contract that later versions honour: known, so no typing error, but without effect.
-const LATER: [&str; 2] = ["propose", "send"];
+const LATER: [&str; 1] = ["send"];
 
 /// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
 const NAMED_FIELDS: usize = 8;
@@ -102,6 +103,7 @@ impl Reader {
                 "veto" => self.parsed.outcome.veto = self.flag("veto", value)?.unwrap_or_default(),
                 "edits" => self.edits(value)?,
                 "tool" => self.tool(value)?,
+                "propose" => self.propose(value)?,
                 // Which event a worker answers: its runner's business.
                 "event_id" => {}
                 later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
@@ -209,6 +211,18 @@ impl Reader {
             Edit::deserialize(edit).map_err(|error| HookFailure::Edit { index, reason: error.to_string() })
         };
         self.parsed.outcome.edits = edits.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    /// A proposal that can't be read is left out: the others are no worse for it.
+    fn propose(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let wrong = HookFailure::WrongType { field: "propose", expected: "an array of proposals" };
+        for (index, proposal) in value.as_array().ok_or(wrong)?.iter().enumerate() {
+            match Draft::deserialize(proposal) {
+                Ok(draft) => self.parsed.outcome.propose.push(draft),
+                Err(error) => self.warn(format!("`propose[{index}]` was left out: {error}")),
+            }
+        }
         Ok(())
     }
 

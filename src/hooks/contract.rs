@@ -1,6 +1,7 @@
 //! What a hook gets and what it may answer (CONTRACT section 4).
 use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;
+use crate::knowledge::Draft;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -181,6 +182,8 @@ pub struct Outcome {
     pub veto: bool,
     /// What the model sees otherwise. Only on `model.context`, `session.start` and `prompt.submit`.
     pub edits: Arc<[Edit]>,
+    /// What is to be remembered once somebody has approved it.
+    pub propose: Vec<Draft>,
     /// What becomes of a tool's call or result. Only on `tool.call` and `tool.result`.
     pub tool: ToolOutcome,
 }
@@ -214,6 +217,7 @@ impl Outcome {
             (self.tool.input.is_some(), "tool.input"),
             (self.tool.result.is_some(), "tool.result"),
             (!self.edits.is_empty(), "edits"),
+            (!self.propose.is_empty(), "propose"),
         ];
         effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
     }

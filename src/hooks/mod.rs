@@ -13,6 +13,7 @@ pub mod contract;
 pub mod failure;
 pub mod model;
 pub mod pipeline;
+mod proposals;
 pub mod report;
 mod rules;
 pub mod runner;

@@ -1,10 +1,11 @@
 //! The hooks of a config, and what happens to them on an event.
 use super::contract::Event;
 use super::report::{HookReport, Status};
-use super::runner::{self, Invocation, MAX_PROCESSES, Output, Runner};
+use super::runner::{self, House, Invocation, MAX_PROCESSES, Output, Runner};
 use super::variables::Variables;
-use super::{HookFailure, HooksError, Outcome, Parsed, Sight, When, Witness};
+use super::{HookFailure, HooksError, Outcome, Parsed, Sight, When, Witness, proposals};
 use crate::config::{self, EventKind, Mode};
+use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
 use crate::telemetry::names;
 use futures_util::FutureExt;
@@ -38,8 +39,7 @@ const fn default_timeout(kind: EventKind) -> Duration {
 #[derive(Debug)]
 pub struct Pipeline {
     hooks: Vec<Arc<Entry>>,
-    /// Places for the processes of commands.
-    processes: Arc<Semaphore>,
+    house: House,
     output_limit: usize,
     text_limit: usize,
     witness: Option<Arc<Witness>>,
@@ -59,10 +59,10 @@ impl Pipeline {
     ///
     /// # Errors
     /// The first hook that can't work.
-    pub fn new(hooks: &[config::Hook], limits: &config::Limits) -> Result<Self, HooksError> {
+    pub fn new(hooks: &[config::Hook], limits: &config::Limits, knowledge: Arc<Knowledge>) -> Result<Self, HooksError> {
         let none = Self {
             hooks: Vec::new(),
-            processes: Arc::new(Semaphore::new(MAX_PROCESSES)),
+            house: House { processes: Arc::new(Semaphore::new(MAX_PROCESSES)), knowledge },
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: None,
@@ -78,11 +78,11 @@ impl Pipeline {
     pub fn under(&self, hooks: &[config::Hook], limits: &config::Limits) -> Result<Self, HooksError> {
         let entry = |hook: &config::Hook| match self.hooks.iter().find(|entry| entry.config == *hook) {
             Some(entry) => Ok(Arc::clone(entry)),
-            None => Entry::new(hook, &self.processes).map(Arc::new),
+            None => Entry::new(hook, &self.house).map(Arc::new),
         };
         Ok(Self {
             hooks: hooks.iter().map(entry).collect::<Result<_, _>>()?,
-            processes: Arc::clone(&self.processes),
+            house: self.house.clone(),
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: self.witness.clone(),
@@ -99,6 +99,12 @@ impl Pipeline {
     #[must_use]
     pub fn witness(&self) -> Option<&Witness> {
         self.witness.as_deref()
+    }
+
+    /// What was learned: hooks propose to it.
+    #[must_use]
+    pub fn knowledge(&self) -> &Arc<Knowledge> {
+        &self.house.knowledge
     }
 
     /// Whether any hook listens to this event.
@@ -204,6 +210,7 @@ impl Turn<'_> {
         let mut report = firing.run_guarded(self.hook).await;
         let made = make(&report).map_err(|failure| report.fail(failure)).ok();
         firing.record(&report);
+        firing.propose(&report).await;
         (report, made)
     }
 }
@@ -225,12 +232,12 @@ impl Entry {
             || self.when.as_ref().is_some_and(When::needs_request)
     }
 
-    fn new(hook: &config::Hook, processes: &Arc<Semaphore>) -> Result<Self, HooksError> {
+    fn new(hook: &config::Hook, house: &House) -> Result<Self, HooksError> {
         let when = hook.when.as_deref().map(When::compile).transpose();
         Ok(Self {
             name: hook.name.as_str().into(),
             slot: hook.slot.as_str().into(),
-            runner: runner::of(hook, processes)?,
+            runner: runner::of(hook, house)?,
             when: when.map_err(|source| HooksError::When { hook: hook.name.clone(), source })?,
             config: hook.clone(),
         })
@@ -251,6 +258,7 @@ impl Firing<'_> {
     async fn report(&self, hook: &Entry) -> HookReport {
         let report = self.run_guarded(hook).await;
         self.record(&report);
+        self.propose(&report).await;
         report
     }
 
@@ -303,6 +311,13 @@ impl Firing<'_> {
             Output::Outcome(parsed) => Ok(Some(*parsed)),
             Output::Nothing => Ok(None),
             Output::Written(bytes) => Outcome::parse(self.kind, &bytes, text_limit).map(Some),
+        }
+    }
+
+    /// Hands on what a hook proposes.
+    async fn propose(&self, report: &HookReport) {
+        if !report.outcome.propose.is_empty() {
+            proposals::hand_on(self.pipeline.knowledge(), self.event, report).await;
         }
     }
 

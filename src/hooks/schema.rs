@@ -1,5 +1,6 @@
 //! The JSON schemas of an event and of an answer (CONTRACT section 4), for authors of hooks.
 use crate::config::EventKind;
+use crate::knowledge::entry::{MAX_BODY, MAX_TITLE};
 use serde_json::{Value, json};
 
 /// The dialect of the schemas.
@@ -81,7 +82,30 @@ pub fn answer() -> Value {
                     "result": {"type": "string", "description": "tool.result: the model gets this instead."},
                 },
             },
+            "propose": {
+                "description": "What is to be remembered, once somebody has approved it.",
+                "type": "array",
+                "items": proposal(),
+            },
             "veto": {"type": "boolean", "description": "session.stopping only: the turn ends, whatever other hooks say."},
+        },
+    })
+}
+
+fn proposal() -> Value {
+    json!({
+        "type": "object",
+        "required": ["title", "body"],
+        "additionalProperties": false,
+        "properties": {
+            "title": {"type": "string", "maxLength": MAX_TITLE, "description": "A line."},
+            "body": {"type": "string", "maxLength": MAX_BODY},
+            "kind": {"enum": ["rule", "decision", "fact", "task"], "default": "fact"},
+            "tier": {"type": ["string", "null"], "description": "How much its author makes of it, in the author's own words."},
+            "confidence": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+            "scope": {"enum": ["session", "project", "all"], "default": "all", "description": "The sessions that it is for."},
+            "project": {"type": ["string", "null"], "description": "With scope project: which; without it the session's."},
+            "supersedes": {"type": ["string", "null"], "description": "The approved entry whose place it takes."},
         },
     })
 }

@@ -19,6 +19,8 @@ pub const UPSTREAM_SECONDS: &str = "hookgate_upstream_head_seconds";
 pub const TURNS: &str = "hookgate_turns_total";
 /// Counter: tokens as providers report them, by `kind` (input, cached_input, output).
 pub const TOKENS: &str = "hookgate_tokens_total";
+/// Counter: proposals of knowledge, by `result`: new, known (waits or is approved already), refused.
+pub const PROPOSALS: &str = "hookgate_proposals_total";
 /// Counter: turns that a hook wanted to continue, by `result`: continued, lost (the further answer failed), or why it was
 /// not done (cap, max_requests, circle, not_possible, upstream, gone).
 pub const CONTINUATIONS: &str = "hookgate_continuations_total";

@@ -337,7 +337,7 @@ impl<'a> World<'a> {
     async fn run(config: &Config, store: Arc<MemoryStore>) -> Running {
         let store = Arc::new(Mortal { store, dead: AtomicBool::new(false) });
         let sessions = Sessions::new(config, store.clone()).await.unwrap();
-        let pipeline = Pipeline::new(&config.hooks, &config.limits).unwrap();
+        let pipeline = Pipeline::new(&config.hooks, &config.limits, hookgate::knowledge::Knowledge::none()).unwrap();
         let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions).unwrap();
         turns.recover().await;
         let sweeper = tokio::spawn({

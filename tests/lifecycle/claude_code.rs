@@ -205,7 +205,7 @@ impl Bench {
         let text = format!("store: {{ kind: memory }}\n{}", project.hooks());
         let loaded = parse(&text, Source::File(project.path("hookgate.yaml")), &process_env).unwrap();
         let Config { hooks, limits, .. } = loaded.config;
-        Self { pipeline: Pipeline::new(&hooks, &limits).unwrap(), project }
+        Self { pipeline: Pipeline::new(&hooks, &limits, hookgate::knowledge::Knowledge::none()).unwrap(), project }
     }
 
     async fn fire(&self, kind: EventKind, name: &str, input: Value, result: Option<(&str, bool)>) -> Outcome {

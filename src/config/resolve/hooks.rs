@@ -32,8 +32,8 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
             reader.refuse_at(name, format!("write 1 to {MAX_NAME_CHARS} printable characters"));
         }
     }
-    let from::Run { text, file, edits, model_context, claude_code, .. } = &hook.run.value;
-    let says_itself = model_context.is_some() || claude_code.is_some();
+    let from::Run { text, file, edits, model_context, claude_code, knowledge, .. } = &hook.run.value;
+    let says_itself = model_context.is_some() || claude_code.is_some() || knowledge.is_some();
     if hook.on.value.0.is_empty() && !says_itself && !reader.has_refused(&hook.on.key) {
         reader.refuse_at(&hook.on, "missing, write an event such as session.start or prompt.submit");
     }
@@ -43,6 +43,10 @@ fn check(hook: &from::Hook, reader: &mut Reader<'_>) {
     }
     if let Some(event) = elsewhere.filter(|_| model_context.is_some()) {
         reader.refuse_at(&hook.on, format!("model_context does not run on {}, leave `on` out", event.name()));
+    }
+    let without_prompt = hook.on.value.0.iter().find(|on| **on != EventKind::PromptSubmit);
+    if let Some(event) = without_prompt.filter(|_| knowledge.is_some()) {
+        reader.refuse_at(&hook.on, format!("knowledge does not run on {}, leave `on` out", event.name()));
     }
     if hook.on.value.0.contains(&EventKind::ModelContext) && (text.is_some() || file.is_some()) {
         reader.refuse_at(&hook.on, "a text is no edit, write run.edits with system.append on model.context");
@@ -58,6 +62,7 @@ fn convert(hook: from::Hook, base: &Base, keeping: &Keeping, reader: &mut Reader
     let on = match &run {
         Run::ClaudeCode(scripts) => scripts.events(&hook.on.value.0),
         Run::ModelContext(_) => vec![EventKind::ModelContext],
+        Run::Knowledge { .. } => vec![EventKind::PromptSubmit],
         _ => hook.on.value.0,
     };
     Some(Hook {
@@ -74,14 +79,27 @@ fn convert(hook: from::Hook, base: &Base, keeping: &Keeping, reader: &mut Reader
 }
 
 /// The words for what a hook does.
-const RUNNERS: &str = "text, file, command, worker, http, edits, model_context and claude_code";
+const RUNNERS: &str = "text, file, command, worker, http, edits, model_context, claude_code and knowledge";
 
 /// Processes of one worker: more than a large machine has cores is a mistake.
 const MAX_WORKERS: usize = 64;
 
 fn runner(run: &At<from::Run>, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>) -> Option<Run> {
-    let from::Run { text, file, command, worker, workers, cwd, env, env_pass, http, edits, model_context, claude_code } =
-        &run.value;
+    let from::Run {
+        text,
+        file,
+        command,
+        worker,
+        workers,
+        cwd,
+        env,
+        env_pass,
+        http,
+        edits,
+        model_context,
+        claude_code,
+        knowledge,
+    } = &run.value;
     if command.is_none() && worker.is_none() && (cwd.is_some() || !env.is_empty() || !env_pass.is_empty()) {
         reader.refuse_at(run, "cwd, env and env_pass belong to a command or worker, leave them out");
     }
@@ -89,8 +107,9 @@ fn runner(run: &At<from::Run>, base: &Base, keeping: &Keeping, reader: &mut Read
         reader.refuse_at(workers, "belongs to a worker, leave it out");
     }
     let processes = [command.is_some(), worker.is_some(), claude_code.is_some()];
-    let others = [text.is_some(), file.is_some(), http.is_some(), edits.is_some(), model_context.is_some()];
-    let written = processes.into_iter().chain(others);
+    let others = [text.is_some(), file.is_some(), http.is_some(), edits.is_some()];
+    let built_in = [model_context.is_some(), knowledge.is_some()];
+    let written = processes.into_iter().chain(others).chain(built_in);
     match written.filter(|is| *is).count() {
         0 if reader.has_refused(&run.key) => return None,
         0 => reader.refuse_at(run, format!("does nothing, write one of {RUNNERS}")),
@@ -123,6 +142,13 @@ fn only(run: &from::Run, base: &Base, keeping: &Keeping, reader: &mut Reader<'_>
     }
     if let Some(written) = &run.model_context {
         return model_context::resolve(written, base, reader);
+    }
+    if let Some(pick) = &run.knowledge {
+        let max_entries = pick.value.max_entries.0;
+        if max_entries == 0 {
+            reader.refuse_at(pick, "max_entries: 0 picks nothing, write at least 1 or leave the hook out");
+        }
+        return Some(Run::Knowledge { max_entries });
     }
     process(run, base, reader)
 }

@@ -35,6 +35,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
     check_listeners(&file, reader);
     let store = store(&file.store, base);
     let keeping = claude_code::Keeping::beside(&store, file.sessions.retain);
+    let token = file.admin.token.clone();
     Config {
         listen: file.listen.value,
         admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
@@ -55,6 +56,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         limits: limits(&file.limits, reader),
         continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
         policies: to::Policies { on_opaque: file.policies.on_opaque },
+        knowledge: knowledge(file.knowledge, token.as_ref(), base, reader),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }
@@ -65,6 +67,9 @@ pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader
     keep(&file.listen, file.listen.value == running.listen, &running.listen, reader);
     let admin = &file.admin.listen;
     keep(admin, admin.value == running.admin.listen, &running.admin.listen, reader);
+    let dir = &file.knowledge.dir;
+    let was = running.knowledge.dir.as_ref().map_or("null".into(), |dir| dir.display().to_string());
+    keep(dir, dir.value.as_ref().map(|dir| base.join(dir)) == running.knowledge.dir, &was, reader);
     let from::Store { kind, path } = &file.store;
     match (store(&file.store, base), &running.store) {
         (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
@@ -109,6 +114,17 @@ fn check_listeners(file: &File, reader: &mut Reader<'_>) {
     for api_key in file.upstreams.iter().filter_map(|upstream| upstream.api_key.as_ref()) {
         let what = "would be lent to everyone who can connect, leave it out or listen on 127.0.0.1";
         reader.refuse_at(api_key, what);
+    }
+}
+
+fn knowledge(from: from::Knowledge, admin: Option<&to::Secret>, base: &Base, reader: &mut Reader<'_>) -> to::Knowledge {
+    if let Some(token) = from.approve_token.as_ref().filter(|token| Some(&token.value) == admin) {
+        reader.refuse_at(token, "the same as admin.token, so that who may propose may approve; write another");
+    }
+    to::Knowledge {
+        dir: from.dir.value.map(|dir| base.join(&dir)),
+        approve_token: from.approve_token.map(|token| token.value),
+        max_context_chars: from.max_context_chars.0,
     }
 }
 

@@ -219,7 +219,7 @@ impl Turns {
             now: Timestamp::now(),
         };
         let (_, opened) = self.sessions.records.open(key, beginning).await?;
-        let hooks = self.pipeline.has(EventKind::SessionStart);
+        let starts = self.pipeline.has(EventKind::SessionStart) || self.knowledge().holds_any();
         let model = self.model(read);
         let window = read.profile.window(&read.asked.headers);
         let change = |record: &mut SessionRecord| {
@@ -228,7 +228,7 @@ impl Turns {
             } else if compacted {
                 record.activate(Source::Compact);
             }
-            record.started |= !hooks;
+            record.started |= !starts;
             record.model = Some(model.clone());
             record.window = window.or(record.window);
             true

@@ -19,6 +19,7 @@ mod identify;
 mod instructions;
 mod joined;
 mod judge;
+mod knowledge;
 mod meters;
 mod occasion;
 mod opening;
@@ -56,6 +57,7 @@ use crate::context::Operation;
 use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
 use crate::json::{Rope, ScanError, Splice};
+use crate::knowledge::Knowledge;
 use crate::session::key::KeyError;
 use crate::session::ledger::HookEdits;
 use crate::session::placing::SlotText;
@@ -185,9 +187,19 @@ impl Turns {
         Ok(Arc::new(Self { config, pipeline, sessions, slot_order, side_rules, meters: Meters::new(), tasks }))
     }
 
-    /// Whether nothing in the configuration needs a body to be read.
+    /// Whether nothing needs a body to be read.
     pub fn is_idle(&self) -> bool {
-        self.config.hooks.is_empty() && self.config.aliases.is_empty()
+        self.config.aliases.is_empty() && !self.adds()
+    }
+
+    /// Whether there is anything that may be added to a request or changed in it, beside the model's name.
+    fn adds(&self) -> bool {
+        !self.config.hooks.is_empty() || self.knowledge().holds_any()
+    }
+
+    /// What was learned.
+    pub fn knowledge(&self) -> &Arc<Knowledge> {
+        self.pipeline.knowledge()
     }
 
     /// The configuration.

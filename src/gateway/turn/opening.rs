@@ -8,6 +8,7 @@ use crate::config::{EventKind, OnError};
 use crate::context::Step;
 use crate::hooks::{FireContext, HookReport};
 use crate::session::ledger::{Entry, HookEdits, What};
+use crate::session::record::SessionRecord;
 
 impl Turns {
     /// Runs the hooks of a session that begins, resumes or was compacted. Other requests of the session wait meanwhile.
@@ -26,7 +27,12 @@ impl Turns {
             return Some(text);
         }
         identity.start_edits = edits_of(&reports);
-        identity.record = self.apply(identity.record.clone(), kind, &reports, |record| record.started = true).await;
+        let project = identity.project.clone();
+        let begin = |record: &mut SessionRecord| {
+            self.lay_out(record, project.as_deref());
+            record.started = true;
+        };
+        identity.record = self.apply(identity.record.clone(), kind, &reports, begin).await;
         None
     }
 

@@ -41,7 +41,7 @@ fn shell(name: &str, script: &str) -> Hook {
 }
 
 fn pipeline(hooks: &[Hook]) -> Pipeline {
-    Pipeline::new(hooks, &LIMITS).expect("a pipeline")
+    Pipeline::new(hooks, &LIMITS, crate::knowledge::Knowledge::none()).expect("a pipeline")
 }
 
 async fn fire_until(pipeline: &Pipeline, deadline: Option<Duration>) -> Vec<HookReport> {
@@ -226,7 +226,7 @@ fn a_hook_that_can_not_work_is_refused_by_name() {
     let mut nothing = shell("nothing", "");
     nothing.run = Run::Command { argv: vec![], cwd: "/".into(), env: BTreeMap::new(), env_pass: vec![] };
     for (hook, name) in [(typing, "\"typing\": when: 1:1: "), (nothing, "\"nothing\": its command is empty")] {
-        let error = Pipeline::new(&[hook], &LIMITS).expect_err(name).to_string();
+        let error = Pipeline::new(&[hook], &LIMITS, crate::knowledge::Knowledge::none()).expect_err(name).to_string();
         assert!(error.contains(name), "{error}");
     }
 }
@@ -341,7 +341,7 @@ fn another_pipeline_keeps_the_hooks_that_are_in_both() {
     let limits = Limits { hook_output: 1, outcome_text: 2, ..LIMITS };
     let after = before.under(&[text("new"), shell("changed", "false"), text("kept")], &limits).unwrap();
     assert_eq!((after.output_limit, after.text_limit), (1, 2));
-    assert!(Arc::ptr_eq(&after.processes, &before.processes));
+    assert!(Arc::ptr_eq(&after.house.processes, &before.house.processes));
     let same = |after: &Arc<Entry>| before.hooks.iter().position(|before| Arc::ptr_eq(before, after));
     assert_eq!(after.hooks.iter().map(same).collect::<Vec<_>>(), [None, None, Some(0)]);
 }

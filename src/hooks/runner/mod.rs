@@ -3,6 +3,7 @@ use super::contract::{Event, VERSION};
 use super::{HookFailure, HooksError, Parsed};
 use crate::config::{EventKind, Hook, Run};
 use crate::context::Edit;
+use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
 use futures_util::future::{BoxFuture, ready};
 use std::fmt;
@@ -17,6 +18,7 @@ mod edits;
 mod file;
 mod group;
 mod http;
+mod knowledge;
 mod model_context;
 mod program;
 mod text;
@@ -25,6 +27,15 @@ mod worker;
 /// Command processes of one pipeline at once. A burst of sessions would otherwise fork as many processes as there are
 /// requests; who waits for a place, waits on its own timeout.
 pub const MAX_PROCESSES: usize = 64;
+
+/// What runners share.
+#[derive(Debug, Clone)]
+pub(super) struct House {
+    /// Places for the processes of commands.
+    pub(super) processes: Arc<Semaphore>,
+    /// What was learned.
+    pub(super) knowledge: Arc<Knowledge>,
+}
 
 /// Does what `run` says.
 ///
@@ -122,7 +133,8 @@ impl Invocation<'_> {
 ///
 /// # Errors
 /// [`HooksError`] when `run` can't work at all.
-pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runner>, HooksError> {
+pub(super) fn of(hook: &Hook, house: &House) -> Result<Box<dyn Runner>, HooksError> {
+    let House { processes, knowledge } = house;
     Ok(match &hook.run {
         Run::Text(text) => Box::new(text::Text(text.clone())),
         Run::Edits(edits) => Box::new(edits::Edits(edits.clone())),
@@ -135,6 +147,7 @@ pub(super) fn of(hook: &Hook, processes: &Arc<Semaphore>) -> Result<Box<dyn Runn
         }
         Run::ModelContext(context) => Box::new(model_context::ModelContext(Arc::clone(context))),
         Run::ClaudeCode(settings) => Box::new(claude_code::Scripts::new(hook, settings, processes)?),
+        Run::Knowledge { max_entries } => Box::new(knowledge::Pick::new(Arc::clone(knowledge), *max_entries)),
         Run::Http { url, headers } => Box::new(http::Http::new(&hook.name, url, headers)?),
     })
 }

@@ -6,6 +6,7 @@
 //! 1/r/ID <0> TENANT <0> AGENT                the session's record
 //! 1/d/ID <0> TENANT <0> AGENT <0> ...        whatever else belongs to the session: conversations, ledger entries
 //! 1/p/EVENT_ID                               a stop that was not run yet
+//! 1/k/TENANT <0> ENTRY                       a proposal, or knowledge; an empty tenant is everybody
 //! ```
 //!
 //! Ids are printable ASCII, so a zero byte ends them and no id can reach into another's range. The id stands ahead of
@@ -23,6 +24,8 @@ pub const SECRET: &[u8] = b"1/m/secret";
 pub const RECORDS: &[u8] = b"1/r/";
 /// All pending stops.
 pub const PENDING: &[u8] = b"1/p/";
+/// All proposals and all knowledge that the store keeps.
+pub const KNOWLEDGE: &[u8] = b"1/k/";
 const DATA: &[u8] = b"1/d/";
 const END: u8 = 0;
 
@@ -56,6 +59,12 @@ pub fn data(key: &SessionKey) -> Vec<u8> {
 /// Where a pending stop stands.
 pub fn pending(event_id: &str) -> Vec<u8> {
     [PENDING, event_id.as_bytes()].concat()
+}
+
+/// Where an entry of knowledge stands; `None`: it is everybody's.
+pub fn knowledge(tenant: Option<&Tenant>, id: &str) -> Vec<u8> {
+    let tenant = tenant.map_or("", |tenant| &tenant.0);
+    [KNOWLEDGE, tenant.as_bytes(), &[END], id.as_bytes()].concat()
 }
 
 fn session(space: &[u8], key: &SessionKey) -> Vec<u8> {

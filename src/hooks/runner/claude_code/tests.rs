@@ -36,7 +36,10 @@ impl Project {
     fn of(files: &[Value], keys: &str, run: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let Config { hooks, limits, .. } = configured(folder.path(), files, keys, run).expect("a configuration").config;
-        Self { pipeline: Pipeline::new(&hooks, &limits).expect("a pipeline"), folder }
+        Self {
+            pipeline: Pipeline::new(&hooks, &limits, crate::knowledge::Knowledge::none()).expect("a pipeline"),
+            folder,
+        }
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
@@ -184,7 +187,8 @@ async fn a_script_finds_claude_codes_surroundings() {
     let settings = on("UserPromptSubmit", &[command(line), program]);
     let run = "project_dir: proj, cwd: proj/sub, env: { OWN: mine }";
     let config = configured(folder.path(), &[settings], "", run).expect("a configuration").config;
-    let pipeline = Pipeline::new(&config.hooks, &config.limits).expect("a pipeline");
+    let pipeline =
+        Pipeline::new(&config.hooks, &config.limits, crate::knowledge::Knowledge::none()).expect("a pipeline");
     let project = Project { folder, pipeline };
     let report = project.fire(EventKind::PromptSubmit, &event()).await;
     let (root, sub) = (project.path("proj"), project.path("proj/sub"));

@@ -1,0 +1,315 @@
+//! `hookgate proposals list|show|add|approve|reject|edit`
+use super::admin_client::{AdminClient, AdminError, Target};
+use super::table::{cell, table};
+use super::{CliError, print};
+use crate::config;
+use clap::{Args, Subcommand, ValueEnum};
+use reqwest::Method;
+use serde_json::{Map, Value, json};
+use std::io::Read as _;
+use std::process::ExitCode;
+
+/// The columns of `list`, by the names in the API.
+const COLUMNS: [&str; 6] = ["id", "status", "kind", "scope", "proposed_at", "title"];
+/// What `show` tells ahead of the body.
+const DETAILS: [&str; 14] = [
+    "status",
+    "kind",
+    "tier",
+    "confidence",
+    "scope",
+    "session",
+    "project",
+    "tenant",
+    "origin",
+    "supersedes",
+    "superseded_by",
+    "proposed_at",
+    "decided_by",
+    "decided_at",
+];
+/// The variable that may hold the token of reviews.
+const APPROVE_TOKEN_VARIABLE: &str = "HOOKGATE_APPROVE_TOKEN";
+/// Takes the body from stdin.
+const STDIN: &str = "-";
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  hookgate proposals list --status pending")]
+pub(super) struct Proposals {
+    #[command(flatten)]
+    target: Target,
+    /// The token of knowledge.approve_token, for approve, reject and edit; without it HOOKGATE_APPROVE_TOKEN, else the admin token
+    #[arg(long, global = true)]
+    approve_token: Option<String>,
+    /// Print the API's JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All proposals, oldest first
+    #[command(after_help = "Example:\n  hookgate proposals list --status pending --json")]
+    List {
+        /// Only these
+        #[arg(long, value_enum)]
+        status: Option<Status>,
+        /// Only of this tenant
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// One proposal with its body, and where it came from
+    #[command(after_help = "Example:\n  hookgate proposals show 01kbxw5x9q7m2a4c")]
+    Show(Which),
+    /// Propose something
+    #[command(after_help = "Example:\n  hookgate proposals add 'Use uv' --body 'Use uv, not pip.' --kind rule")]
+    Add {
+        /// A line
+        title: String,
+        /// What is to be remembered; - takes it from stdin
+        #[arg(long)]
+        body: String,
+        #[command(flatten)]
+        members: Members,
+        /// The session that it comes from, which says whose it is
+        #[arg(long)]
+        session: Option<String>,
+        /// Whose it is; without it and without a session it is for every tenant
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Approve a proposal: models may see it from now on
+    #[command(after_help = "Example:\n  hookgate proposals approve 01kbxw5x9q7m2a4c --by ann")]
+    Approve {
+        #[command(flatten)]
+        which: Which,
+        /// Who approves it
+        #[arg(long)]
+        by: Option<String>,
+        /// The approved one whose place it takes
+        #[arg(long, value_name = "ID")]
+        supersedes: Option<String>,
+    },
+    /// Reject a proposal, or take back what was approved
+    #[command(after_help = "Example:\n  hookgate proposals reject 01kbxw5x9q7m2a4c")]
+    Reject {
+        #[command(flatten)]
+        which: Which,
+        /// Who rejects it
+        #[arg(long)]
+        by: Option<String>,
+    },
+    /// Change a pending proposal
+    #[command(after_help = "Example:\n  hookgate proposals edit 01kbxw5x9q7m2a4c --title 'Use uv, never pip'")]
+    Edit {
+        #[command(flatten)]
+        which: Which,
+        /// A line
+        #[arg(long)]
+        title: Option<String>,
+        /// What is to be remembered; - takes it from stdin
+        #[arg(long)]
+        body: Option<String>,
+        #[command(flatten)]
+        members: Members,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// The proposal's id
+    id: String,
+}
+
+#[derive(Debug, Args)]
+struct Members {
+    /// What it is; without it a fact
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// How much you make of it
+    #[arg(long)]
+    tier: Option<String>,
+    /// How sure you are, from 0 to 1
+    #[arg(long)]
+    confidence: Option<f64>,
+    /// The sessions that it is for; without it all of the tenant
+    #[arg(long, value_enum)]
+    scope: Option<Scope>,
+    /// With scope project: which
+    #[arg(long)]
+    project: Option<String>,
+    /// The approved one whose place it takes once it is approved
+    #[arg(long, value_name = "ID")]
+    supersedes: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Status {
+    Pending,
+    Approved,
+    Rejected,
+    Superseded,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    Rule,
+    Decision,
+    Fact,
+    Task,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Scope {
+    Session,
+    Project,
+    All,
+}
+
+/// The word that a value is chosen by.
+fn word(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// The members that are there.
+fn members(all: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Value {
+    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect::<Map<_, _>>().into()
+}
+
+fn text(value: &Option<String>) -> Option<Value> {
+    value.clone().map(Value::from)
+}
+
+impl Members {
+    fn all(&self) -> Vec<(&'static str, Option<Value>)> {
+        vec![
+            ("kind", self.kind.map(|kind| word(kind).into())),
+            ("tier", text(&self.tier)),
+            ("confidence", self.confidence.map(Value::from)),
+            ("scope", self.scope.map(|scope| word(scope).into())),
+            ("project", text(&self.project)),
+            ("supersedes", text(&self.supersedes)),
+        ]
+    }
+}
+
+impl Command {
+    /// Whether it takes the token of reviews.
+    const fn reviews(&self) -> bool {
+        matches!(self, Self::Approve { .. } | Self::Reject { .. } | Self::Edit { .. })
+    }
+}
+
+impl Proposals {
+    pub(super) fn run(self) -> Result<ExitCode, CliError> {
+        let given = self.approve_token.clone().or_else(|| config::process_env(APPROVE_TOKEN_VARIABLE));
+        let client = match given.filter(|token| self.command.reviews() && !token.is_empty()) {
+            Some(token) => self.target.client_with(Some(token))?,
+            None => self.target.client()?,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(self.ask(&client))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn ask(&self, client: &AdminClient) -> Result<(), CliError> {
+        match &self.command {
+            Command::List { status, tenant } => {
+                let all = list(client, *status, tenant.as_deref()).await?;
+                self.show(&Value::from(all.clone()), &table(&COLUMNS, &all))
+            }
+            Command::Show(Which { id }) => {
+                let found = client.ask(Method::GET, &["v1", "proposals", id], &[]).await?;
+                self.show(&found, &details(&found))
+            }
+            Command::Add { title, body, members: others, session, tenant } => {
+                let mut all = vec![("title", Some(title.as_str().into())), ("body", Some(whole(body)?.into()))];
+                all.extend(others.all());
+                all.extend([("session", text(session)), ("tenant", text(tenant))]);
+                let made = client.tell(Method::POST, &["v1", "proposals"], &[], Some(&members(all))).await?;
+                self.done(&made, "proposed")
+            }
+            Command::Approve { which, by, supersedes } => {
+                let body = members([("by", text(by)), ("supersedes", text(supersedes))]);
+                let path = ["v1", "proposals", &which.id, "approve"];
+                self.done(&client.tell(Method::POST, &path, &[], Some(&body)).await?, "approved")
+            }
+            Command::Reject { which, by } => {
+                let path = ["v1", "proposals", &which.id, "reject"];
+                let body = members([("by", text(by))]);
+                self.done(&client.tell(Method::POST, &path, &[], Some(&body)).await?, "rejected")
+            }
+            Command::Edit { which, title, body, members: others } => {
+                let body = body.as_deref().map(whole).transpose()?;
+                let mut all = vec![("title", text(title)), ("body", body.map(Value::from))];
+                all.extend(others.all());
+                let path = ["v1", "proposals", &which.id];
+                self.done(&client.tell(Method::PATCH, &path, &[], Some(&members(all))).await?, "changed")
+            }
+        }
+    }
+
+    fn done(&self, proposal: &Value, what: &str) -> Result<(), CliError> {
+        self.show(proposal, &format!("{what} {}: {}", cell(proposal.get("id")), cell(proposal.get("title"))))
+    }
+
+    fn show(&self, json: &Value, text: &str) -> Result<(), CliError> {
+        if self.json {
+            print(json)?
+        } else {
+            print(text)?
+        }
+        Ok(())
+    }
+}
+
+fn whole(body: &str) -> std::io::Result<String> {
+    if body != STDIN {
+        return Ok(body.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Follows the pages; a cursor that comes again ends it.
+async fn list(client: &AdminClient, status: Option<Status>, tenant: Option<&str>) -> Result<Vec<Value>, AdminError> {
+    let status = status.map(word);
+    let mut all = Vec::new();
+    let mut cursor: Option<String> = None;
+    loop {
+        let query = [("status", status.as_deref()), ("tenant", tenant), ("cursor", cursor.as_deref())];
+        let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let mut page = client.ask(Method::GET, &["v1", "proposals"], &query).await?;
+        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
+            all.extend(items);
+        }
+        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+        if next.is_none() || next == cursor {
+            return Ok(all);
+        }
+        cursor = next;
+    }
+}
+
+fn details(proposal: &Value) -> String {
+    let mut lines = vec![format!("{}: {}", cell(proposal.get("id")), cell(proposal.get("title")))];
+    for name in DETAILS {
+        let value = match proposal.get(name) {
+            Some(Value::Object(members)) => json!(without_nulls(members)),
+            Some(other) => other.clone(),
+            None => Value::Null,
+        };
+        if !value.is_null() {
+            lines.push(format!("  {name}: {}", cell(Some(&value))));
+        }
+    }
+    lines.extend([String::new(), cell(proposal.get("body"))]);
+    lines.join("\n")
+}
+
+fn without_nulls(members: &Map<String, Value>) -> Map<String, Value> {
+    members.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
