@@ -1,7 +1,7 @@
 //! Proposals: listed, shown, made; and what was approved, found again.
 use super::Admin;
 use super::error::{ApiError, ErrorBody};
-use super::select::{Agent, AgentPath, session_of};
+use super::select::{self, AgentPath, session_of};
 use crate::knowledge::{Draft, Entry, Extent, Filter, Kind, KnowledgeError, Origin, Reader, Scope, Status};
 use crate::session::record::Tenant;
 use axum::Json;
@@ -109,8 +109,7 @@ pub(super) struct Search {
     #[param(minimum = 1, maximum = 500, default = 5)]
     limit: Option<usize>,
     /// Whose session; may be left out while only one tenant has a session of this id.
-    #[serde(rename = "tenant")]
-    _tenant: Option<String>,
+    tenant: Option<String>,
 }
 
 /// What is to be remembered, once it is approved.
@@ -247,11 +246,12 @@ pub(super) async fn add_proposal(
         (status = "default", description = "Why not", body = ErrorBody)))]
 pub(super) async fn find_knowledge(
     State(admin): State<Arc<Admin>>,
-    Agent(key): Agent,
+    path: Result<Path<AgentPath>, PathRejection>,
     search: Result<Query<Search>, QueryRejection>,
 ) -> Result<Json<Proposals>, ApiError> {
-    let Query(Search { query, limit, .. }) = search?;
+    let (Path(path), Query(Search { query, limit, tenant })) = (path?, search?);
     let limit = bounded(limit, DEFAULT_FOUND)?;
+    let key = select::agent(&admin, path, tenant).await?;
     let turns = admin.live.turns();
     let record = turns.sessions().records.get(&key).await?.ok_or(ApiError::NoSession)?;
     let reader = Reader { tenant: &key.tenant, session: &key.id, project: record.project.as_deref() };

@@ -105,6 +105,15 @@ async fn one(admin: &Admin, id: &str, agent: &str, tenant: Option<String>) -> Re
     found.map(|_| key).ok_or(ApiError::NoSession)
 }
 
+/// One agent, which exists, for a route whose query says more than whose it is.
+pub(super) async fn agent(
+    admin: &Admin,
+    AgentPath { id, agent }: AgentPath,
+    tenant: Option<String>,
+) -> Result<SessionKey, ApiError> {
+    one(admin, &id, &agent, tenant).await
+}
+
 /// The record of one agent of a session, [`MAIN`] or, where that is not there, another unless one is named.
 pub(super) async fn session_of(
     admin: &Admin,

@@ -136,10 +136,17 @@ async fn the_description_names_every_route_and_only_those() {
     GET /openapi.json
     GET /readyz
     GET /v1/config
+    GET /v1/proposals
+    GET /v1/proposals/{id}
     GET /v1/sessions
     GET /v1/sessions/{id}
     GET /v1/sessions/{id}/agents/{agent}
+    GET /v1/sessions/{id}/agents/{agent}/knowledge
+    PATCH /v1/proposals/{id}
     POST /v1/config/reload
+    POST /v1/proposals
+    POST /v1/proposals/{id}/approve
+    POST /v1/proposals/{id}/reject
     POST /v1/sessions/{id}/agents/{agent}/end
     PUT /v1/sessions/{id}/agents/{agent}/context/{slot}
     ");

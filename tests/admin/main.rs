@@ -7,6 +7,8 @@ mod support;
 mod cli;
 mod context;
 mod guards;
+mod knowledge;
 mod lifecycle;
+mod proposals;
 mod rig;
 mod sessions;

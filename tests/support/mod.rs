@@ -27,5 +27,16 @@ pub async fn gateway(provider: &Provider) -> hookgate::app::Running {
 
 /// A gateway with this configuration.
 pub async fn gateway_with(config: hookgate::config::Config) -> hookgate::app::Running {
-    hookgate::app::start(config).await.expect("the gateway starts")
+    use hookgate::app::{AppError, start};
+    use hookgate::session::store::StoreError;
+    let started = async {
+        loop {
+            match start(config.clone()).await {
+                // The one before it lets go of the store a moment after it was shut down.
+                Err(AppError::Store(StoreError::Locked { .. })) => tokio::time::sleep(Duration::from_millis(10)).await,
+                started => return started.expect("the gateway starts"),
+            }
+        }
+    };
+    soon(started).await
 }
