@@ -81,7 +81,7 @@ fn the_examples_in_the_shipped_file_are_valid() {
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
     let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
     let loaded = config(&text);
-    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 9));
+    assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 10));
 }
 
 #[test]
@@ -129,6 +129,7 @@ lifecycle: { max_injected_context_chars: 0, request_deadline: 500ms, max_request
 injection: { layout: stable, retain: history, wrap: false }
 limits: { request_body: 1MiB, buffered_bytes: 2MB, hook_output: 512, held_response: 1KiB, outcome_text: 1KB, concurrent_requests: 1 }
 continuation: { max_per_turn: 0 }
+knowledge: { dir: /var/knowledge, approve_token: "${KEY}", max_context_chars: 10 }
 hooks:
   - name: full
     on: [session.start, session.stop]
@@ -260,6 +261,11 @@ hooks:
       "policies": {
         "on_opaque": "pass"
       },
+      "knowledge": {
+        "dir": "/var/knowledge",
+        "approve_token": "***",
+        "max_context_chars": 10
+      },
       "hooks": [
         {
           "name": "full",
@@ -352,7 +358,7 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, hooks, profiles
     ");
 }
 
@@ -373,6 +379,37 @@ fn what_is_not_available_yet_says_so() {
         1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
         1:24: hooks[0].on: edits don't run on prompt.submit, write model.context
+    ");
+}
+
+#[test]
+fn knowledge_has_a_reviewer_of_its_own_and_runs_on_prompts() {
+    insta::assert_snapshot!(table(&[
+        "{ admin: { token: a }, knowledge: { approve_token: a } }",
+        "{ admin: { token: a }, knowledge: { approve_token: b } }",
+        "knowledge: { dir: '', approve_token: '' }",
+        "hooks: [{ name: a, run: { knowledge: {} } }]",
+        "hooks: [{ name: a, on: prompt.submit, run: { knowledge: { max_entries: 1 } } }]",
+        "hooks: [{ name: a, on: session.start, run: { knowledge: {} } }]",
+        "hooks: [{ name: a, run: { knowledge: { max_entries: 0 } } }]",
+        "hooks: [{ name: a, run: { knowledge: {}, file: x } }]",
+    ]), @r"
+    { admin: { token: a }, knowledge: { approve_token: a } }
+        1:52: knowledge.approve_token: the same as admin.token, so that who may propose may approve; write another
+    { admin: { token: a }, knowledge: { approve_token: b } }
+        ok
+    knowledge: { dir: '', approve_token: '' }
+        ok
+    hooks: [{ name: a, run: { knowledge: {} } }]
+        ok
+    hooks: [{ name: a, on: prompt.submit, run: { knowledge: { max_entries: 1 } } }]
+        ok
+    hooks: [{ name: a, on: session.start, run: { knowledge: {} } }]
+        1:24: hooks[0].on: knowledge does not run on session.start, leave `on` out
+    hooks: [{ name: a, run: { knowledge: { max_entries: 0 } } }]
+        1:38: hooks[0].run.knowledge: max_entries: 0 picks nothing, write at least 1 or leave the hook out
+    hooks: [{ name: a, run: { knowledge: {}, file: x } }]
+        1:25: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context, claude_code and knowledge
     ");
 }
 
@@ -543,9 +580,9 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submited, run: { text: x } }]
         1:24: hooks[0].on: unknown event, did you mean `prompt.submit`?
     hooks: [{ name: a, on: prompt.submit, run: {} }]
-        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http, edits, model_context and claude_code
+        1:44: hooks[0].run: does nothing, write one of text, file, command, worker, http, edits, model_context, claude_code and knowledge
     hooks: [{ name: a, on: prompt.submit, run: { text: x, file: y } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context and claude_code
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context, claude_code and knowledge
     hooks: [{ name: a, on: prompt.submit, run: { text: x, cwd: . } }]
         1:44: hooks[0].run: cwd, env and env_pass belong to a command or worker, leave them out
     hooks: [{ name: a, on: session.stopping, run: { text: x } }]
@@ -569,7 +606,7 @@ fn hooks_have_one_runner_a_name_and_events() {
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], workers: 2 } }]
         1:70: hooks[0].run.workers: belongs to a worker, leave it out
     hooks: [{ name: a, on: prompt.submit, run: { command: [sh], worker: [sh] } }]
-        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context and claude_code
+        1:44: hooks[0].run: more than one runner, write one of text, file, command, worker, http, edits, model_context, claude_code and knowledge
     hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]
         1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]

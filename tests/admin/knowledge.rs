@@ -30,10 +30,6 @@ async fn learn(rig: &Rig, body: Value) -> String {
     id
 }
 
-fn of(session: &str, title: &str) -> Value {
-    json!({"title": title, "body": "Because.", "session": session})
-}
-
 async fn knows(rig: &Rig, session: &str, key: &str, title: &str) -> bool {
     rig.say(session, "main", key, "Hi").await;
     rig.received().contains(title)

@@ -117,6 +117,7 @@ fn every_field_is_read_where_it_has_an_effect() {
             continue_with: None,
             veto: false,
             edits: [],
+            propose: [],
             tool: ToolOutcome {
                 deny: None,
                 input: None,
@@ -138,6 +139,21 @@ fn every_field_is_read_where_it_has_an_effect() {
             [format!("`block` has no effect on {name}"), format!("`respond` has no effect on {name}")]
         );
     }
+}
+
+#[test]
+fn what_is_proposed_is_read_on_every_event_and_what_is_no_proposal_left_out() {
+    let text = r#"{"propose":[{"title":"a","body":"b"},{"title":"a"},{"title":"a","body":"b","kind":"law"},
+        {"title":"c","body":"d","kind":"task","scope":"project","confidence":0.5,"supersedes":"k1"}]}"#;
+    for kind in EventKind::ALL {
+        let Parsed { outcome, warnings } = parse(kind, text);
+        let titles: Vec<_> = outcome.propose.iter().map(|draft| draft.title.as_str()).collect();
+        assert_eq!((titles, outcome.effects()), (vec!["a", "c"], vec!["propose"]), "{kind:?}");
+        assert_eq!(warnings[0], "`propose[1]` was left out: missing field `body`");
+        assert!(warnings[1].starts_with("`propose[2]` was left out: unknown variant `law`"), "{warnings:?}");
+    }
+    let wrong = Outcome::parse(EventKind::SessionStop, br#"{"propose":{"title":"a","body":"b"}}"#, LIMIT);
+    assert_eq!(wrong, Err(HookFailure::WrongType { field: "propose", expected: "an array of proposals" }));
 }
 
 #[test]
