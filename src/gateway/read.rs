@@ -58,7 +58,10 @@ pub struct ReadBody {
 pub async fn read(headers: &HeaderMap, body: ClientBody, budget: &Budget) -> Result<ReadBody, ReadError> {
     let codings = Codings::of(headers).map_err(ReadError::Encoding)?;
     let limit = body.limit();
-    let (sent, mut share) = collect(body, budget.share()).await?;
+    // In a task of its own: read within the connection's task, each piece would wake that task while it runs, and the
+    // runtime then calls another worker for help, which costs more than the reading.
+    let collected = tokio::spawn(collect(body, budget.share())).await;
+    let (sent, mut share) = collected.map_err(|error| ReadError::Invalid(error.to_string()))??;
     if codings.is_empty() || sent.is_empty() {
         return Ok(ReadBody { plain: sent.clone(), sent, share });
     }

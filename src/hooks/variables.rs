@@ -91,6 +91,11 @@ impl<'a> Variables<'a> {
         Self { kind, event, headers, cells: Default::default() }
     }
 
+    /// What they are of.
+    pub(super) const fn event(&self) -> &'a Event {
+        self.event
+    }
+
     /// Builds what of `needed` is not yet built.
     pub(super) async fn prepare(&self, needed: &[Variable]) {
         for &variable in needed {

@@ -6,7 +6,11 @@
 //! outer comprehension over a variable reads that variable for the inner one. Regular expressions run in linear time.
 //!
 //! The interpreter can panic on a tree that its parser does not make; the pipeline counts a panic as this hook's failure.
+mod guard;
+
+use self::guard::Guards;
 use super::HookFailure;
+use super::contract::Event;
 use super::variables::{Variable, Variables};
 use crate::config::condition::{Condition, ConditionError, ENVIRONMENT};
 use cel::common::value::CowVal;
@@ -24,6 +28,7 @@ const MAX_EVALUATION: Duration = Duration::from_millis(100);
 pub struct When {
     program: Program,
     needs: Vec<Variable>,
+    guards: Guards,
 }
 
 impl When {
@@ -34,7 +39,7 @@ impl When {
     pub fn compile(expression: &str) -> Result<Self, ConditionError> {
         let Condition { program, names } = Condition::compile(expression)?;
         let needs = Variable::ALL.into_iter().filter(|variable| names.contains(variable.name())).collect();
-        Ok(Self { program, needs })
+        Ok(Self { guards: Guards::of(program.expression()), program, needs })
     }
 
     /// Whether evaluating takes the neutral request.
@@ -49,11 +54,20 @@ impl When {
         self.needs.contains(&Variable::Headers)
     }
 
-    /// Whether the condition holds.
+    /// `false` where the comparisons that the condition begins with say that it does not hold; costs next to nothing.
+    #[must_use]
+    pub(super) fn may_hold(&self, event: &Event) -> bool {
+        self.guards.pass(event)
+    }
+
+    /// Whether the condition holds; asked where it [may](Self::may_hold).
     ///
     /// # Errors
     /// [`HookFailure::When`] when something in it is undefined, or its value is not a bool.
     pub(super) async fn holds(&self, variables: &Variables<'_>) -> Result<bool, HookFailure> {
+        if self.guards.decide() {
+            return Ok(self.guards.pass(variables.event()));
+        }
         variables.prepare(&self.needs).await;
         let scope = Scope { variables, until: Instant::now() + MAX_EVALUATION, late: AtomicBool::new(false) };
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));

@@ -1,9 +1,14 @@
 //! One validated body and the places of its parts.
+use super::outline::Outline;
+use super::raw::{self, Field};
 use super::scan::Scanner;
 use super::unescape::unescape;
 use super::{Kind, ScanError, Span, duplicate};
 use bytes::Bytes;
 use bytestring::ByteString;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Most top-level members and elements of top-level arrays, together. Long sessions have some thousand messages; the
 /// limit keeps a body of tiny elements from costing many times its size.
@@ -29,7 +34,12 @@ pub struct Member {
 pub struct Doc {
     text: ByteString,
     members: Vec<Member>,
+    /// Of the parts that were looked into, by where they begin.
+    outlines: Arc<Mutex<HashMap<usize, Option<Arc<Outline>>>>>,
 }
+
+/// A part below this size, in bytes, is scanned again by whoever looks into it, which takes less than keeping an outline.
+const OUTLINED: usize = 256;
 
 impl Doc {
     /// Validates `bytes` in one pass and records the top-level members and the elements of those that are arrays.
@@ -43,7 +53,7 @@ impl Doc {
         if let Some(key) = duplicate(members.iter().map(|member| member.key.as_str())) {
             return Err(ScanError::DuplicateKey { key: key.to_owned() });
         }
-        Ok(Self { text, members })
+        Ok(Self { text, members, outlines: Arc::default() })
     }
 
     /// The whole body.
@@ -59,6 +69,56 @@ impl Doc {
     /// The member with this (decoded) key.
     pub fn get(&self, key: &str) -> Option<&Member> {
         self.members.iter().find(|m| m.key == key)
+    }
+
+    /// The members of the object at `span`, with their places in the body.
+    ///
+    /// # Errors
+    /// As [`raw::object`].
+    pub fn object(&self, span: Span) -> Result<Vec<Field<'_>>, ScanError> {
+        let part = self.outlined(span);
+        let found = part.as_ref().and_then(|(start, outline)| Some((*start, outline.object(span.from(*start)?)?)));
+        let Some((start, found)) = found else {
+            let fields = raw::object(self.text(span))?.into_iter();
+            return Ok(fields.map(|field| field.offset(span.start)).collect());
+        };
+        let fields = found.map(|(key, value)| Field::at(&self.text, key.offset(start), value.offset(start)));
+        raw::distinct(fields.collect())
+    }
+
+    /// The elements of the array at `span`; `None` if something else stands there.
+    pub fn array(&self, span: Span) -> Option<Vec<Span>> {
+        if raw::kind(self.text(span)) != Some(Kind::Array) {
+            return None;
+        }
+        if let Some((start, outline)) = self.outlined(span)
+            && let Some(found) = span.from(start).and_then(|span| outline.array(span))
+        {
+            return Some(found.map(|element| element.offset(start)).collect());
+        }
+        Some(raw::array(self.text(span))?.into_iter().map(|element| element.offset(span.start)).collect())
+    }
+
+    /// The outline of the part that `span` lies in, and where that begins.
+    fn outlined(&self, span: Span) -> Option<(usize, Arc<Outline>)> {
+        if span.len() < OUTLINED {
+            return None;
+        }
+        let part = self.part(span)?;
+        let mut outlines = self.outlines.lock();
+        let outline = outlines.entry(part.start).or_insert_with(|| Outline::of(self.text(part)).map(Arc::new));
+        Some((part.start, outline.clone()?))
+    }
+
+    /// The top-level value, or element of a top-level array, that `span` lies in.
+    fn part(&self, span: Span) -> Option<Span> {
+        fn last_before<T>(list: &[T], at: usize, start: impl Fn(&T) -> usize) -> Option<&T> {
+            list.get(list.partition_point(|part| start(part) <= at).checked_sub(1)?)
+        }
+        let member = last_before(&self.members, span.start, |member| member.value.start)?;
+        let element = last_before(&member.elements, span.start, |element| element.start);
+        let part = if member.elements.is_empty() { member.value } else { *element? };
+        (span.end <= part.end).then_some(part)
     }
 
     /// The text of a span of this body; empty if the span is not one of this body.

@@ -9,6 +9,7 @@ pub mod array_stream;
 mod block;
 pub mod doc;
 mod nesting;
+mod outline;
 pub(crate) mod partial;
 pub mod patch;
 pub mod raw;
@@ -48,6 +49,15 @@ impl Span {
     #[must_use]
     pub const fn offset(self, base: usize) -> Self {
         Self { start: self.start + base, end: self.end + base }
+    }
+
+    /// The same span in a text that begins `base` bytes later; `None` if it begins before that.
+    #[must_use]
+    pub(crate) const fn from(self, base: usize) -> Option<Self> {
+        match self.start.checked_sub(base) {
+            Some(start) => Some(Self { start, end: self.end - base }),
+            None => None,
+        }
     }
 
     /// Length in bytes.

@@ -72,9 +72,9 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// [`ScanError::NotAnObject`], [`ScanError::DuplicateKey`].
     pub(in crate::dialect) fn at(doc: &'a Doc, span: Span, keys: Keys) -> Result<Self, ScanError> {
-        let fields = raw::object(doc.text(span))?.into_iter().map(|field| {
-            let whole = Span::new(field.key_span.start, field.value.end).offset(span.start);
-            Field { key: keys.read(field.key), whole, value: field.value.offset(span.start) }
+        let fields = doc.object(span)?.into_iter().map(|field| {
+            let whole = Span::new(field.key_span.start, field.value.end);
+            Field { key: keys.read(field.key), whole, value: field.value }
         });
         Self::distinct(doc, keys, span, fields.collect())
     }
@@ -125,10 +125,9 @@ impl<'a> Fields<'a> {
     /// The elements of the array that it holds. A single object is a list of one where a server takes it for that.
     pub(in crate::dialect) fn elements(&self, key: &str) -> Vec<Span> {
         let Some(span) = self.get(key) else { return vec![] };
-        let text = self.doc.text(span);
-        match raw::array(text) {
-            Some(elements) => elements.into_iter().map(|element| element.offset(span.start)).collect(),
-            None if self.keys == Keys::Proto && raw::kind(text) == Some(Kind::Object) => vec![span],
+        match self.doc.array(span) {
+            Some(elements) => elements,
+            None if self.keys == Keys::Proto && raw::kind(self.doc.text(span)) == Some(Kind::Object) => vec![span],
             None => vec![],
         }
     }

@@ -83,10 +83,25 @@ impl Parts {
 /// What hooks say about the request's tools.
 #[derive(Debug, Clone, Default)]
 struct ToolEdits {
-    /// Something that can change them was done.
-    any: bool,
+    /// Something was said that can change which tools there are.
+    said: bool,
+    /// And something of the body changed by it.
+    done: bool,
     gone: Vec<Globs>,
     kept: Vec<Globs>,
+}
+
+/// Whether an edit can change which tools there are. Taking messages out does not: a tool that only they told of is one
+/// that the model does not know any more, and not one that somebody took from it.
+const fn names_tools(edit: &Edit) -> bool {
+    matches!(
+        edit,
+        Edit::ToolsRemove { .. }
+            | Edit::ToolsKeep { .. }
+            | Edit::ToolsAdd { .. }
+            | Edit::ToolsReplace { .. }
+            | Edit::Native { .. }
+    )
 }
 
 impl Draft {
@@ -109,10 +124,9 @@ impl Draft {
         match edit {
             Edit::ToolsRemove { names } => self.tools.gone.push(names.clone()),
             Edit::ToolsKeep { names } => self.tools.kept.push(names.clone()),
-            Edit::ToolsAdd { .. } | Edit::ToolsReplace { .. } | Edit::Native { .. } => {}
-            _ => return,
+            _ => {}
         }
-        self.tools.any = true;
+        self.tools.said |= names_tools(edit);
     }
 
     /// Reads the body anew if `edit` meets what is pending.
@@ -134,6 +148,7 @@ impl Draft {
             return Ok(false);
         };
         self.pending = together;
+        self.tools.done |= names_tools(edit);
         self.touched = self.touched.and(Parts::of(edit, read));
         // Whoever patches the native body may make something that is none.
         if self.touched == Parts::ALL {
@@ -165,7 +180,11 @@ impl Draft {
     /// # Errors
     /// [`ViewError`] when the body can't be read.
     pub(super) fn roster(&mut self, turns: &Turns, read: &Read) -> Result<Option<Roster>, ViewError> {
-        if !self.tools.any || read.asked.endpoint.operation != Operation::Generate {
+        if !self.tools.said || read.asked.endpoint.operation != Operation::Generate {
+            return Ok(None);
+        }
+        // A rule about tools that are not there changes nothing, and the body is not read again for it.
+        if !self.tools.done && read.dialect().roster(&read.doc, &read.view).is_some() {
             return Ok(None);
         }
         self.settle(turns, read)?;

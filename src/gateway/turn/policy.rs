@@ -90,7 +90,7 @@ impl Turns {
         let particulars = Particulars { identity: &request_id, ..Particulars::default() };
         let event = occasion.event(kind, record.as_deref(), particulars);
         let firing = self.pipeline.firing(kind, &event, context);
-        for turn in self.pipeline.in_order(kind) {
+        for turn in self.pipeline.in_order(kind).filter(|turn| turn.concerns(&firing)) {
             let seeing = self.seeing(turn, &event, &mut draft, read)?;
             let own = seeing.as_ref().map(|event| self.pipeline.firing(kind, event, context));
             let mut ambiguous = None;

@@ -1,12 +1,16 @@
+use super::firing::default_timeout;
 use super::*;
-use crate::config::{Hook, Limits, OnError, Run};
+use crate::config::{Hook, Limits, Mode, OnError, Run};
 use crate::dialect::neutral::NeutralRequest;
-use crate::hooks::Verdict;
+use crate::hooks::report::Status;
 use crate::hooks::runner::testing::event;
+use crate::hooks::runner::{Invocation, Output, Runner};
+use crate::hooks::{Outcome, Verdict};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 const LIMITS: Limits = Limits {
     request_body: 1 << 26,
@@ -213,7 +217,9 @@ impl Runner for Defect {
 #[tokio::test]
 async fn a_panic_is_this_hooks_failure() {
     let mut pipeline = pipeline(&[text("defect"), text("fine")]);
+    pipeline.listening = Default::default();
     Arc::get_mut(&mut pipeline.hooks[0]).unwrap().runner = Box::new(Defect);
+    pipeline.listening[EventKind::PromptSubmit as usize] = pipeline.hooks.clone();
     let reports = fire_until(&pipeline, None).await;
     assert_eq!(reports[0].status, Status::Failed(HookFailure::Panicked("defect".into())));
     assert_eq!(context(&reports), ["text of fine"]);

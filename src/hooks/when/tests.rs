@@ -147,6 +147,34 @@ fn the_request_is_needed_only_where_it_is_named() {
 }
 
 #[tokio::test]
+async fn the_comparisons_that_a_condition_begins_with_decide_as_the_interpreter_would() {
+    let event = with_request(1);
+    for (expression, may_hold) in [
+        (r#"session.agent == "main""#, true),
+        (r#"session.agent == "qa""#, false),
+        (r#""qa" == session.agent"#, false),
+        (r#"session.agent != "main""#, false),
+        (r#"session.agent != "qa""#, true),
+        (r#"event in ["session.stop", "prompt.submit"]"#, true),
+        (r#"session.id in ["s2", "s3"]"#, false),
+        (r#"session.id in []"#, false),
+        (r#"session.agent == "main" && model.family == "gpt""#, false),
+        (r#"session.agent == "qa" && size(tools) > 0"#, false),
+        (r#"(session.agent == "main" && size(tools) > 0) && model.family == "gpt""#, true),
+        (r#"session.agent == "qa" || true"#, true),
+        (r#"!(session.agent == "main")"#, true),
+        (r#"session.agent == "qa" ? true : true"#, true),
+        (r#"session.project == "p""#, true),
+        (r#"session.agent == model.family"#, true),
+    ] {
+        let when = When::compile(expression).expect(expression);
+        assert_eq!(when.may_hold(&event), may_hold, "{expression}");
+        let holds = holds_on(expression, &event).await;
+        assert!(may_hold || holds == Ok(false), "{expression}: {holds:?}");
+    }
+}
+
+#[tokio::test]
 async fn nested_comprehensions_over_a_long_history_end_in_time() {
     let event = with_request(3000);
     let expression = "request.messages.all(a, request.messages.all(b, request.messages.all(c, a.role == 'user')))";

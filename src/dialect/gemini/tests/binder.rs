@@ -413,7 +413,8 @@ proptest! {
             }
             prop_assert_eq!(count, come.len());
             prop_assert_eq!(bound.emptied, !bound.calls.is_empty() && !bound.calls.iter().any(|ruled| ruled.is_shown()));
-            if bound.calls.iter().all(|ruled| ruled.ruling == Ruling::Allow) && !stream.contains("bad") && !stream.contains("ask") {
+            let is_harmless = !["bad", "b\\u0061d", "ask"].iter().any(|name| stream.contains(name));
+            if bound.calls.iter().all(|ruled| ruled.ruling == Ruling::Allow) && is_harmless {
                 prop_assert!(asks || bound.text == stream, "{}\n{}", stream, bound.text);
             }
         }
