@@ -5,6 +5,7 @@ mod admin_client;
 mod check;
 mod demo;
 mod explain;
+mod mcp;
 mod proposals;
 mod rehearsal;
 mod serve;
@@ -49,6 +50,8 @@ enum Command {
     Sessions(Box<sessions::Sessions>),
     /// Review what hooks and agents propose to remember
     Proposals(Box<proposals::Proposals>),
+    /// Serve an agent over MCP (stdio): other agents, messages, knowledge
+    Mcp(Box<mcp::Mcp>),
 }
 
 /// `--config`, the same for every command.
@@ -92,6 +95,9 @@ enum CliError {
     /// A dry run.
     #[error(transparent)]
     Explain(#[from] explain::ExplainError),
+    /// A client of MCP that does not speak it.
+    #[error(transparent)]
+    Mcp(#[from] mcp::McpError),
     /// The demo.
     #[error(transparent)]
     Demo(#[from] demo::DemoError),
@@ -113,6 +119,7 @@ pub fn run() -> ExitCode {
         Command::Demo(command) => command.run(format),
         Command::Sessions(command) => command.run(),
         Command::Proposals(command) => command.run(),
+        Command::Mcp(command) => command.run(),
     };
     match done {
         Ok(code) => code,

@@ -9,6 +9,7 @@ mod context;
 mod guards;
 mod knowledge;
 mod lifecycle;
+mod mcp;
 mod proposals;
 mod rig;
 mod sessions;
