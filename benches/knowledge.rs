@@ -1,7 +1,7 @@
 //! How long it takes to find what matches a prompt, and what stands at the start of a session, among 10,000 entries.
 //!
 //! Words are drawn as languages use them: the n-th most frequent of 5,000 about 1/n as often as the first.
-#![allow(missing_docs, clippy::unwrap_used, reason = "criterion's macros; a benchmark may fail")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "criterion's macros; a benchmark may fail")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use hookgate::knowledge::entry::VERSION;
@@ -79,7 +79,7 @@ fn benchmark(criterion: &mut Criterion) {
     for words in [10, 60, 500] {
         let prompt = speech.text(words);
         criterion.bench_function(&format!("pick 3 of {ENTRIES} for a prompt of {words} words"), |bencher| {
-            bencher.iter(|| knowledge.find(&reader, black_box(&prompt), 3));
+            bencher.iter(|| knowledge.find(&reader, black_box(&prompt), 3, |_| true));
         });
     }
     criterion.bench_function(&format!("what stands at the start, of {ENTRIES}"), |bencher| {

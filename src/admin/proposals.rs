@@ -255,7 +255,7 @@ pub(super) async fn find_knowledge(
     let turns = admin.live.turns();
     let record = turns.sessions().records.get(&key).await?.ok_or(ApiError::NoSession)?;
     let reader = Reader { tenant: &key.tenant, session: &key.id, project: record.project.as_deref() };
-    let found = turns.knowledge().find(&reader, &query, limit);
+    let found = turns.knowledge().find(&reader, &query, limit, |_| true);
     Ok(Json(Proposals { items: found.iter().map(|entry| Proposal::of(entry)).collect(), next: None }))
 }
 

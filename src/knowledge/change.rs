@@ -159,16 +159,16 @@ impl Knowledge {
                     directory.write(entry).await?;
                     writes.push(store::forget(entry));
                 }
-                Some(directory) => {
-                    writes.push(store::keep(entry)?);
-                    if self.get(&entry.id).is_some_and(|before| before.status.is_filed()) {
-                        directory.remove(&entry.id).await?;
-                    }
-                }
-                None => writes.push(store::keep(entry)?),
+                _ => writes.push(store::keep(entry)?),
             }
         }
         self.store.write(writes).await?;
+        // Last, so that a crash leaves an entry in both places rather than in none.
+        if let Some(directory) = &self.directory {
+            for entry in entries.iter().filter(|entry| !entry.status.is_filed()) {
+                directory.remove(&entry.id).await?;
+            }
+        }
         let entries: Vec<Arc<Entry>> = entries.into_iter().map(Arc::new).collect();
         {
             let mut shelves = self.shelves.write();

@@ -22,13 +22,21 @@ const MAX_FILE: u64 = 64 * 1024;
 #[derive(Debug, Clone)]
 pub(super) struct Directory {
     path: Arc<PathBuf>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What was found in it last.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The files of entries, which need not be named after them.
+    files: BTreeMap<String, PathBuf>,
     /// What is wrong, by file, as the log has it.
-    broken: Arc<Mutex<BTreeMap<PathBuf, String>>>,
+    broken: BTreeMap<PathBuf, String>,
 }
 
 impl Directory {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path: Arc::new(path), broken: Arc::default() }
+        Self { path: Arc::new(path), seen: Arc::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -44,7 +52,7 @@ impl Directory {
     pub(super) async fn write(&self, entry: &Entry) -> Result<(), KnowledgeError> {
         let entry = entry.clone();
         self.aside(move |this| {
-            let path = this.file_of(&entry.id)?;
+            let path = this.file_of(&entry.id);
             put(&path, &file::written(&entry)).map_err(|error| failed(&path, &error))
         })
         .await
@@ -54,7 +62,7 @@ impl Directory {
     pub(super) async fn adopt(&self, entry: &Entry) -> Result<(), KnowledgeError> {
         let entry = entry.clone();
         self.aside(move |this| {
-            let path = this.file_of(&entry.id)?;
+            let path = this.file_of(&entry.id);
             if path.exists() {
                 return Ok(());
             }
@@ -67,7 +75,7 @@ impl Directory {
     pub(super) async fn remove(&self, id: &str) -> Result<(), KnowledgeError> {
         let id = id.to_owned();
         self.aside(move |this| {
-            let path = this.file_of(&id)?;
+            let path = this.file_of(&id);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
                 _ => Ok(()),
@@ -82,37 +90,34 @@ impl Directory {
     }
 
     fn read_all(&self) -> io::Result<Vec<Entry>> {
-        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-        let mut broken = BTreeMap::new();
+        let mut entries = Vec::new();
+        let mut now = Seen::default();
         for path in files(self.path())? {
             match read(&path) {
-                Ok(entry) if entries.contains_key(&entry.id) => {
-                    broken.insert(path, format!("another file has the id {:?}", entry.id));
+                Ok(entry) if now.files.contains_key(&entry.id) => {
+                    now.broken.insert(path, format!("another file has the id {:?}", entry.id));
                 }
                 Ok(entry) => {
-                    entries.insert(entry.id.clone(), entry);
+                    now.files.insert(entry.id.clone(), path);
+                    entries.push(entry);
                 }
                 Err(what) => {
-                    broken.insert(path, what);
+                    now.broken.insert(path, what);
                 }
             }
         }
-        let mut known = self.broken.lock();
-        for (path, what) in broken.iter().filter(|(path, what)| known.get(*path) != Some(what)) {
+        let mut seen = self.seen.lock();
+        for (path, what) in now.broken.iter().filter(|(path, what)| seen.broken.get(*path) != Some(what)) {
             tracing::warn!(path = %path.display(), "a file of knowledge is left out: {}: {what}", path.display());
         }
-        *known = broken;
-        Ok(entries.into_values().collect())
+        *seen = now;
+        Ok(entries)
     }
 
-    /// The file of an entry: the one that has its id, whatever its name is, else the one named by it.
-    fn file_of(&self, id: &str) -> Result<PathBuf, KnowledgeError> {
-        let named = self.path().join(format!("{id}.{ENDING}"));
-        if read(&named).is_ok_and(|entry| entry.id == id) || !named.exists() && !self.path().exists() {
-            return Ok(named);
-        }
-        let others = files(self.path()).map_err(|error| failed(self.path(), &error))?;
-        Ok(others.into_iter().find(|path| read(path).is_ok_and(|entry| entry.id == id)).unwrap_or(named))
+    /// The file of an entry: the one that it was found in, else one that is named after it.
+    fn file_of(&self, id: &str) -> PathBuf {
+        let named = || self.path().join(format!("{id}.{ENDING}"));
+        self.seen.lock().files.get(id).cloned().unwrap_or_else(named)
     }
 
     async fn aside<T: Send + 'static>(
@@ -128,10 +133,14 @@ fn failed(path: &Path, error: &io::Error) -> KnowledgeError {
     KnowledgeError::File { path: path.to_owned(), reason: error.to_string() }
 }
 
-/// The files that should be entries, in the order of their names.
+/// The files that should be entries, in the order of their names; none where there is no folder.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
-    for item in fs::read_dir(folder)? {
+    let items = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
+        items => items?,
+    };
+    for item in items {
         let path = item?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_markdown = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING));
@@ -158,6 +167,7 @@ fn read(path: &Path) -> Result<Entry, String> {
 
 /// A crash leaves the old file or the new one.
 fn put(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let unfinished = path.with_file_name(format!(".{name}.new"));
     let mut file = File::create(&unfinished)?;

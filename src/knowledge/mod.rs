@@ -136,7 +136,7 @@ impl Knowledge {
     /// What this store holds and, where there is a directory, what stands in it.
     ///
     /// # Errors
-    /// [`KnowledgeError::Store`] when the store can't be read, [`KnowledgeError::File`] when the directory can't.
+    /// [`KnowledgeError::Store`] when the store can't be read.
     pub async fn open(dir: Option<PathBuf>, store: Arc<dyn Store>) -> Result<Arc<Self>, KnowledgeError> {
         let knowledge = Self {
             directory: dir.map(Directory::new),
@@ -175,9 +175,15 @@ impl Knowledge {
         self.shelves.read().list(filter, after, limit)
     }
 
-    /// The approved entries that `reader` may see and that match `query`, best first.
-    pub fn find(&self, reader: &Reader<'_>, query: &str, limit: usize) -> Vec<Arc<Entry>> {
-        self.shelves.read().find(reader, query, limit)
+    /// At most `limit` of the approved entries that `reader` may see, that match `query` and are `wanted`, best first.
+    pub fn find(
+        &self,
+        reader: &Reader<'_>,
+        query: &str,
+        limit: usize,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Vec<Arc<Entry>> {
+        self.shelves.read().find(reader, query, limit, wanted)
     }
 
     fn note(&self) {

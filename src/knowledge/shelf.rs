@@ -88,7 +88,13 @@ impl Shelves {
         entries.filter(move |entry| entry.scope.covers(reader))
     }
 
-    pub(super) fn find(&self, reader: &Reader<'_>, query: &str, limit: usize) -> Vec<Arc<Entry>> {
+    pub(super) fn find(
+        &self,
+        reader: &Reader<'_>,
+        query: &str,
+        limit: usize,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Vec<Arc<Entry>> {
         let mut found: Vec<(f32, &Arc<Entry>)> = Vec::new();
         for shelf in self.visible(reader.tenant) {
             let matches = shelf.index.matches(query);
@@ -97,7 +103,8 @@ impl Shelves {
         }
         // The newer of two that match alike.
         found.sort_by(|(a, one), (b, other)| b.total_cmp(a).then_with(|| other.since().cmp(&one.since())));
-        found.into_iter().take(limit).map(|(_, entry)| entry.clone()).collect()
+        let wanted = found.into_iter().map(|(_, entry)| entry).filter(|entry| wanted(entry));
+        wanted.take(limit).cloned().collect()
     }
 
     fn visible(&self, tenant: &Tenant) -> impl Iterator<Item = &Shelf> {

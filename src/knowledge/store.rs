@@ -1,4 +1,5 @@
 //! Entries in the store, one key each.
+use super::directory::Directory;
 use super::entry::{Entry, VERSION};
 use super::{Knowledge, KnowledgeError};
 use crate::session::store::{Change, Pair, Store, StoreError, keys};
@@ -52,23 +53,31 @@ fn read((key, bytes): &Pair) -> Option<Entry> {
 }
 
 impl Knowledge {
-    /// Reads all there is. What was approved before there was a directory moves into it.
+    /// Reads all there is. What was approved before there was a directory moves into it; a directory that can't be read or
+    /// written costs what it holds, not the gateway.
     pub(super) async fn load(&self) -> Result<(), KnowledgeError> {
         let _one = self.changing.lock().await;
         let stored = all(self.store.as_ref()).await?;
-        if let Some(directory) = &self.directory {
-            let (filed, kept): (Vec<_>, Vec<_>) = stored.into_iter().partition(|entry| entry.status.is_filed());
-            directory.ready().await?;
-            for entry in &filed {
-                directory.adopt(entry).await?;
-            }
-            self.store.write(filed.iter().map(forget).collect()).await?;
-            self.fill(kept);
-            self.take_in(directory.read().await?);
-        } else {
-            self.fill(stored);
+        self.fill(stored.clone());
+        if let Some(directory) = &self.directory
+            && let Err(error) = self.move_in(directory, stored).await
+        {
+            tracing::error!(%error, "the directory of knowledge can't be used: what is in it is NOT KNOWN");
         }
         self.note();
+        Ok(())
+    }
+
+    async fn move_in(&self, directory: &Directory, stored: Vec<Entry>) -> Result<(), KnowledgeError> {
+        let filed = stored.iter().filter(|entry| entry.status.is_filed());
+        for entry in filed {
+            directory.adopt(entry).await?;
+        }
+        let found = directory.read().await?;
+        // Also what a crash has left in both.
+        let twice = stored.iter().filter(|entry| found.iter().any(|filed| filed.id == entry.id));
+        self.store.write(twice.map(forget).collect()).await?;
+        self.take_in(found);
         Ok(())
     }
 

@@ -19,6 +19,9 @@ impl Knowledge {
     /// Reads the directory whenever something changes in it, until dropped; returns at once where there is none.
     pub async fn follow(self: Arc<Self>) {
         let Some(directory) = &self.directory else { return };
+        if let Err(error) = directory.ready().await {
+            tracing::warn!(%error, "the directory of knowledge can't be made");
+        }
         let happened = Arc::new(Notify::new());
         let mut watcher = None;
         loop {

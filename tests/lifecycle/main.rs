@@ -21,6 +21,7 @@ mod endings;
 mod ends;
 mod faults;
 mod identity;
+mod knowledge;
 mod models;
 mod odd_answers;
 mod once;

@@ -121,8 +121,12 @@ fn knowledge(from: from::Knowledge, admin: Option<&to::Secret>, base: &Base, rea
     if let Some(token) = from.approve_token.as_ref().filter(|token| Some(&token.value) == admin) {
         reader.refuse_at(token, "the same as admin.token, so that who may propose may approve; write another");
     }
+    let dir = from.dir.value.as_ref().map(|dir| base.join(dir));
+    if let Some(file) = dir.as_ref().filter(|dir| dir.exists() && !dir.is_dir()) {
+        reader.refuse_at(&from.dir, format!("{} is no folder, write another path", file.display()));
+    }
     to::Knowledge {
-        dir: from.dir.value.map(|dir| base.join(&dir)),
+        dir,
         approve_token: from.approve_token.map(|token| token.value),
         max_context_chars: from.max_context_chars.0,
     }

@@ -2,7 +2,7 @@
 use super::{Invocation, Output, Runner};
 use crate::hooks::contract::Outcome;
 use crate::hooks::{HookFailure, Parsed};
-use crate::knowledge::{Knowledge, Reader};
+use crate::knowledge::{Entry, Knowledge, Reader};
 use crate::session::record::Tenant;
 use futures_util::future::{BoxFuture, ready};
 use std::sync::Arc;
@@ -42,9 +42,11 @@ impl Pick {
         let tenant = Tenant(session.tenant.clone());
         let reader = Reader { tenant: &tenant, session: &session.id, project: session.project.as_deref() };
         let standing = &call.event.persistent;
-        let is_new = |text: &String| !standing.values().any(|slot| slot.contains(text));
-        // As many more as may stand there already.
-        let found = self.knowledge.find(&reader, prompt, usize::MAX);
-        found.iter().map(|entry| entry.text()).filter(is_new).take(self.max_entries).collect()
+        let is_new = |entry: &Entry| {
+            let text = entry.text();
+            !standing.values().any(|slot| slot.contains(&text))
+        };
+        let found = self.knowledge.find(&reader, prompt, self.max_entries, is_new);
+        found.iter().map(|entry| entry.text()).collect()
     }
 }
