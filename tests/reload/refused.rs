@@ -127,12 +127,14 @@ async fn what_needs_a_restart_is_refused_by_name() {
             "listen: 127.0.0.1:1\nadmin: { listen: 127.0.0.1:2",
         )
         .replace("kind: memory", "kind: sled");
+    let changed = format!("{changed}\nknowledge: {{ dir: ./knowledge }}\n");
     rig.write(&changed);
     let (status, answer) = rig.admin("POST", "/v1/config/reload").await;
     assert_eq!(status, 422);
     let problems = answer["error"]["problems"].as_array().unwrap();
-    assert_eq!(problems.len(), 3, "{problems:?}");
-    for (problem, key) in problems.iter().zip([":1:9: listen: ", ":2:18: admin.listen: ", ":3:16: store.kind: "]) {
+    let keys = [":1:9: listen: ", ":2:18: admin.listen: ", ":3:16: store.kind: ", ": knowledge.dir: "];
+    assert_eq!(problems.len(), keys.len(), "{problems:?}");
+    for (problem, key) in problems.iter().zip(keys) {
         let problem = problem.as_str().unwrap();
         assert!(problem.contains(key) && problem.contains("restart"), "{problem}");
     }
