@@ -13,6 +13,7 @@ mod error;
 mod guard;
 mod hosts;
 mod probes;
+mod proposal_view;
 mod proposals;
 mod reviews;
 mod routes;

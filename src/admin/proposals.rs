@@ -1,15 +1,15 @@
 //! Proposals: listed, shown, made; and what was approved, found again.
 use super::Admin;
 use super::error::{ApiError, ErrorBody};
+use super::proposal_view::{Proposal, Proposals};
 use super::select::{self, AgentPath, session_of};
-use crate::knowledge::{Draft, Entry, Extent, Filter, Kind, KnowledgeError, Origin, Reader, Scope, Status};
+use crate::knowledge::{Draft, Extent, Filter, Kind, KnowledgeError, Origin, Reader, Status};
 use crate::session::record::Tenant;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use http::StatusCode;
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Number;
 use std::sync::Arc;
 use utoipa::{IntoParams, ToSchema};
@@ -22,59 +22,6 @@ const MAX_LIMIT: usize = 500;
 const DEFAULT_FOUND: usize = 5;
 /// Who proposes here, beside hooks.
 const BY: &str = "admin";
-
-/// A proposal, and what became of it.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Proposal {
-    id: String,
-    /// Whose it is; null: everybody's.
-    tenant: Option<String>,
-    title: String,
-    body: String,
-    /// rule, decision, fact or task.
-    kind: &'static str,
-    tier: Option<String>,
-    /// From 0 to 1.
-    #[schema(value_type = Option<f64>)]
-    confidence: Option<Number>,
-    /// session, project or all.
-    scope: &'static str,
-    /// With scope session: which.
-    session: Option<String>,
-    /// With scope project: which.
-    project: Option<String>,
-    /// pending, approved, rejected or superseded.
-    status: &'static str,
-    /// The older one whose place it takes.
-    supersedes: Option<String>,
-    /// The newer one that took its place.
-    superseded_by: Option<String>,
-    origin: Source,
-    proposed_at: Timestamp,
-    /// Who approved or rejected it.
-    decided_by: Option<String>,
-    decided_at: Option<Timestamp>,
-}
-
-/// Where a proposal came from.
-#[derive(Serialize, ToSchema)]
-struct Source {
-    session: Option<String>,
-    agent: Option<String>,
-    project: Option<String>,
-    /// Ordinal of the turn in the session.
-    turn: Option<u64>,
-    /// The hook, or who else proposed it.
-    hook: Option<String>,
-}
-
-/// A part of a list.
-#[derive(Serialize, ToSchema)]
-pub(super) struct Proposals {
-    items: Vec<Proposal>,
-    /// The cursor of the next part; null at the end.
-    next: Option<String>,
-}
 
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -147,36 +94,6 @@ pub(super) struct NewProposal {
 
 const fn fact() -> Kind {
     Kind::Fact
-}
-
-impl Proposal {
-    pub(super) fn of(entry: &Entry) -> Self {
-        let (scope, session, project) = match &entry.scope {
-            Scope::Session { session } => ("session", Some(session.clone()), None),
-            Scope::Project { project } => ("project", None, Some(project.clone())),
-            Scope::All => ("all", None, None),
-        };
-        let Origin { session: from, agent, project: of, turn, hook } = entry.origin.clone();
-        Self {
-            id: entry.id.clone(),
-            tenant: entry.tenant.as_ref().map(|tenant| tenant.0.clone()),
-            title: entry.title.clone(),
-            body: entry.body.clone(),
-            kind: entry.kind.name(),
-            tier: entry.tier.clone(),
-            confidence: entry.confidence.clone(),
-            scope,
-            session,
-            project,
-            status: entry.status.name(),
-            supersedes: entry.supersedes.clone(),
-            superseded_by: entry.superseded_by.clone(),
-            origin: Source { session: from, agent, project: of, turn, hook },
-            proposed_at: entry.proposed_at,
-            decided_by: entry.decided_by.clone(),
-            decided_at: entry.decided_at,
-        }
-    }
 }
 
 /// All proposals, oldest first

@@ -1,7 +1,8 @@
 //! Reviews of proposals: approved, rejected, edited. With `knowledge.approve_token` they take that token.
 use super::Admin;
 use super::error::{ApiError, ErrorBody};
-use super::proposals::{Proposal, ProposalPath};
+use super::proposal_view::Proposal;
+use super::proposals::ProposalPath;
 use crate::knowledge::entry::MAX_NAME;
 use crate::knowledge::{Changes, Extent, Kind, KnowledgeError};
 use axum::Json;

@@ -76,12 +76,16 @@ impl Knowledge {
     ) -> Result<(Arc<Entry>, bool), KnowledgeError> {
         let _one = self.changing.lock().await;
         let entry = draft.entry(tenant, origin, Timestamp::now())?;
-        {
+        let room = {
             let shelves = self.shelves.read();
             if let Some(known) = shelves.same(&entry) {
                 return Ok((known, false));
             }
-            shelves.has_room(entry.tenant.as_ref())?;
+            shelves.room(entry.tenant.as_ref())?
+        };
+        if let Some(gone) = room {
+            self.store.write(vec![store::forget(&gone)]).await?;
+            self.shelves.write().remove(&gone.id);
         }
         let mut kept = self.keep(vec![entry]).await?;
         Ok((kept.swap_remove(0), true))

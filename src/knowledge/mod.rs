@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Proposals of one tenant that nobody has looked at: more than a person will read is noise, and a hook that proposes with
 /// every turn would fill the store.
 pub const MAX_PENDING: usize = 500;
-/// Entries of all tenants, in memory at some 2 KiB each.
+/// Entries of all tenants, in memory at some 2 KiB each; beyond it the oldest that was rejected gives way.
 pub const MAX_ENTRIES: usize = 100_000;
 
 /// All knowledge of a gateway.

@@ -70,16 +70,20 @@ impl Shelves {
         self.entries.values().filter(stands).find(|known| known.says_the_same(entry)).cloned()
     }
 
-    /// Whether there is room for one more proposal.
+    /// What has to go to make room for one more proposal, if anything: the oldest that was rejected.
     ///
     /// # Errors
     /// [`KnowledgeError::TooManyPending`], [`KnowledgeError::Full`].
-    pub(super) fn has_room(&self, tenant: Option<&Tenant>) -> Result<(), KnowledgeError> {
+    pub(super) fn room(&self, tenant: Option<&Tenant>) -> Result<Option<Arc<Entry>>, KnowledgeError> {
         let waits = |entry: &&Arc<Entry>| entry.status == Status::Pending && entry.tenant.as_ref() == tenant;
         if self.entries.values().filter(waits).count() >= MAX_PENDING {
             return Err(KnowledgeError::TooManyPending);
         }
-        if self.entries.len() >= MAX_ENTRIES { Err(KnowledgeError::Full) } else { Ok(()) }
+        if self.entries.len() < MAX_ENTRIES {
+            return Ok(None);
+        }
+        let rejected = self.entries.values().find(|entry| entry.status == Status::Rejected);
+        rejected.cloned().map(Some).ok_or(KnowledgeError::Full)
     }
 
     /// The approved entries that `reader` may see, in no order.
@@ -109,5 +113,26 @@ impl Shelves {
 
     fn visible(&self, tenant: &Tenant) -> impl Iterator<Item = &Shelf> {
         [self.approved.get(&Some(tenant.clone())), self.approved.get(&None)].into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::tests::entry;
+    use super::*;
+
+    #[test]
+    fn what_was_rejected_makes_room_and_what_counts_does_not() {
+        let mut shelves = Shelves::default();
+        let numbered = |number: usize, status| Arc::new(Entry { status, ..entry(&format!("{number:06}"), "t", "b") });
+        for number in 0..MAX_ENTRIES {
+            let status = if number == 7 { Status::Rejected } else { Status::Superseded };
+            shelves.put(numbered(number, status));
+        }
+        assert_eq!(shelves.room(None), Ok(Some(numbered(7, Status::Rejected))));
+        shelves.put(numbered(7, Status::Superseded));
+        assert_eq!(shelves.room(None), Err(KnowledgeError::Full));
+        shelves.remove("000007");
+        assert_eq!(shelves.room(None), Ok(None));
     }
 }
