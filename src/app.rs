@@ -4,6 +4,8 @@ mod backstage;
 pub use backstage::{Backstage, backstage};
 
 use crate::admin::Admin;
+use crate::bus::Bus;
+use crate::bus::spool::{Spool, SpoolError};
 use crate::config::{self, Config, Loaded};
 use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
 use crate::gateway::turn::{Turns, TurnsError};
@@ -35,6 +37,9 @@ const ADMIN_CONNECTIONS: usize = 64;
 /// How often histogram buffers are emptied while nobody scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
+/// How often old mailboxes are looked for: they are kept for days, and disturb nobody.
+const TIDY: Duration = Duration::from_secs(60 * 60);
+
 /// Why the gateway does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -55,6 +60,9 @@ pub enum AppError {
     /// What was learned.
     #[error("knowledge: {0}")]
     Knowledge(#[from] KnowledgeError),
+    /// The spool of the session bus.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
     /// What belongs to turns.
     #[error(transparent)]
     Turns(#[from] TurnsError),
@@ -154,6 +162,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let places = Arc::new(Places::of(&config.limits));
     let at = listen(config.listen).await?;
     let at_admin = listen(config.admin.listen).await?;
+    let spool = spool(&config).await?;
     let live = Live::new((source, files), gateway, Token::obtain(&config)?, places.clone());
     let gateway = Listening::start(at, live.edge(), places);
 
@@ -166,6 +175,11 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     admin.beside(flush(live.clone()));
     admin.beside(follow_files(live.clone()));
     admin.beside(live.turns().knowledge().clone().follow());
+    admin.beside(tidy(live.clone()));
+    if let Some(spool) = spool {
+        let (bus, live) = (live.turns().bus().clone(), live.clone());
+        admin.beside(spool.run(bus, move || live.turns().sessions().tenants.only()));
+    }
     Ok(Running { gateway, admin, ready, live })
 }
 
@@ -177,7 +191,13 @@ async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Ar
     if let Some(witness) = witness {
         pipeline = pipeline.watched(witness);
     }
-    Ok(Turns::new(config.clone(), pipeline, sessions).map_err(TurnsError::from)?)
+    let bus = Bus::open(sessions.records.clone()).await?;
+    Ok(Turns::new(config.clone(), pipeline, sessions, Arc::new(bus)).map_err(TurnsError::from)?)
+}
+
+async fn spool(config: &Config) -> Result<Option<Spool>, SpoolError> {
+    let Some(path) = config.bus.maildir.clone() else { return Ok(None) };
+    tokio::task::spawn_blocking(move || Spool::open(&path).map(Some)).await.unwrap_or(Ok(None))
 }
 
 /// A disk that refuses costs durability, not traffic; a store that another process has open is a mistake in the set-up.
@@ -263,6 +283,16 @@ async fn flush(live: Arc<Live>) {
     loop {
         ticks.tick().await;
         live.turns().sessions().records.flush().await;
+    }
+}
+
+/// Mailboxes of sessions that have no record, and so no sweep.
+async fn tidy(live: Arc<Live>) {
+    let mut ticks = tokio::time::interval(TIDY);
+    loop {
+        ticks.tick().await;
+        let turns = live.turns();
+        turns.bus().sweep(turns.config().sessions.retain).await;
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`gateway`] | the edge: the phases of a request, one file per phase, and the response path |
 //! | [`hooks`] | contract, pipeline, one file per runner |
 //! | [`knowledge`] | what was learned: proposed, reviewed, approved, offered again |
+//! | [`bus`] | messages into running sessions: mailboxes, the spool |
 //! | [`session`] | whose request it is: key, conversation, turn, ledger, profiles; `store/` below it |
 //! | [`upstream`] | the way up |
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
@@ -22,6 +23,7 @@
 //! `json`, `sse`, `context` and `dialect` do no IO and start no tasks.
 pub mod admin;
 pub mod app;
+pub mod bus;
 pub mod cli;
 pub mod config;
 pub mod context;

@@ -1,5 +1,6 @@
 //! The one place where an error of the admin API gets a status. The body is `{"error": {"code", "message"}}`; what the
 //! store or the system said goes to the log only.
+use crate::bus::{BusError, Refusal};
 use crate::knowledge::KnowledgeError;
 use crate::session::SessionError;
 use crate::session::record::{SlotError, Tenant};
@@ -53,6 +54,15 @@ pub(super) enum ApiError {
     /// Several tenants have a session of this id.
     #[error("several tenants have a session of this id, name one as tenant: {}", names(.0))]
     Ambiguous(Vec<Tenant>),
+    /// No agent is meant.
+    #[error("the session has no such agents")]
+    Nobody,
+    /// A message that is not taken in.
+    #[error(transparent)]
+    Message(#[from] Refusal),
+    /// The session bus failed.
+    #[error("messages can't be read or written at the moment; the gateway's log says why")]
+    Bus(#[source] BusError),
     /// A slot that can't be set.
     #[error(transparent)]
     Slot(#[from] SlotError),
@@ -116,6 +126,14 @@ impl ApiError {
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::NoSession => (StatusCode::NOT_FOUND, "no_session"),
             Self::NoSlot => (StatusCode::NOT_FOUND, "no_slot"),
+            Self::Nobody => (StatusCode::NOT_FOUND, "no_agent"),
+            Self::Message(Refusal::Empty | Refusal::Invalid { .. }) => (StatusCode::BAD_REQUEST, "invalid_message"),
+            Self::Message(Refusal::TooLong(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),
+            Self::Message(Refusal::NoSession(_)) => (StatusCode::NOT_FOUND, "no_session"),
+            Self::Message(Refusal::Full(_)) => (StatusCode::TOO_MANY_REQUESTS, "mailbox_full"),
+            Self::Message(Refusal::Throttled { .. }) => (StatusCode::TOO_MANY_REQUESTS, "throttled"),
+            Self::Message(Refusal::TooManyMailboxes) => (StatusCode::SERVICE_UNAVAILABLE, "too_many_mailboxes"),
+            Self::Bus(_) => (StatusCode::SERVICE_UNAVAILABLE, "store_failed"),
             Self::Ambiguous(_) => (StatusCode::CONFLICT, "ambiguous"),
             Self::Slot(SlotError::TooLong { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),
             Self::Slot(SlotError::TooMany) => (StatusCode::CONFLICT, "too_many_slots"),
@@ -186,6 +204,15 @@ impl From<SessionError> for ApiError {
             SessionError::Unknown(_) => Self::NoSession,
             SessionError::Cursor => Self::InvalidQuery("cursor: write what `next` of a page says".into()),
             other => Self::Sessions(other),
+        }
+    }
+}
+
+impl From<BusError> for ApiError {
+    fn from(error: BusError) -> Self {
+        match error {
+            BusError::Refused(refusal) => Self::Message(refusal),
+            other => Self::Bus(other),
         }
     }
 }

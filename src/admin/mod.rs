@@ -4,7 +4,7 @@
 //! hosts    addressed as this listener, from no foreign web page
 //! guard    token ─► JSON or no body ─► runs to its end
 //! select   which session the path and ?tenant= mean
-//! routes   probes, sessions, context, proposals and their reviews, configuration, each with its description for /openapi.json
+//! routes   probes, sessions, context, messages, proposals and their reviews, configuration, each with its description for /openapi.json
 //! error    the one place where an error gets a status
 //! ```
 mod configuration;
@@ -12,6 +12,7 @@ mod context;
 mod error;
 mod guard;
 mod hosts;
+mod messages;
 mod probes;
 mod proposal_view;
 mod proposals;

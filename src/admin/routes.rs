@@ -2,7 +2,7 @@
 //! other has.
 use super::error::{ApiError, ErrorBody};
 use super::hosts::Hosts;
-use super::{Admin, configuration, context, guard, probes, proposals, reviews, sessions};
+use super::{Admin, configuration, context, guard, messages, probes, proposals, reviews, sessions};
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::{Json, Router};
@@ -52,6 +52,8 @@ fn protected() -> OpenApiRouter<Arc<Admin>> {
         .routes(routes!(sessions::show_agent, sessions::delete_agent))
         .routes(routes!(sessions::end_agent))
         .routes(routes!(context::set_context, context::clear_context))
+        .routes(routes!(messages::send_message, messages::list_messages))
+        .routes(routes!(messages::set_label, messages::clear_label))
         .routes(routes!(proposals::list_proposals, proposals::add_proposal))
         .routes(routes!(proposals::show_proposal))
         .routes(routes!(proposals::find_knowledge))

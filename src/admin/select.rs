@@ -49,11 +49,24 @@ pub(super) struct Owner {
     tenant: Option<String>,
 }
 
+#[derive(Deserialize)]
+struct AnyOwner {
+    tenant: Option<String>,
+}
+
 /// All agents of one session: at least one.
 pub(super) struct Agents(pub(super) Vec<SessionKey>);
 
 /// One agent, which exists.
 pub(super) struct Agent(pub(super) SessionKey);
+
+/// Who is meant by a message: one agent, which need not have spoken yet, or several.
+pub(super) struct Addressee {
+    pub(super) tenant: Tenant,
+    pub(super) id: String,
+    /// An id, a label, `*` or `PARENT/*`.
+    pub(super) agents: String,
+}
 
 /// A slot of one agent, which exists; the slot may be empty.
 pub(super) struct AgentSlot {
@@ -78,6 +91,28 @@ impl FromRequestParts<Arc<Admin>> for Agent {
         let Path(AgentPath { id, agent }) = parts.extract().await?;
         let Query(Owner { tenant }) = parts.extract().await?;
         one(admin, &id, &agent, tenant).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Admin>> for Addressee {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Arc<Admin>) -> Result<Self, ApiError> {
+        let Path(AgentPath { id, agent }) = parts.extract().await?;
+        // Routes have further parameters of their own.
+        let Query(AnyOwner { tenant }) = parts.extract().await?;
+        let (id, agents) = (checked(&id, "session")?, checked(&agent, "agent")?);
+        let turns = admin.live.turns();
+        let known = turns.bus().tenants(&id).await?;
+        let only = turns.sessions().tenants.only();
+        let tenant = match (tenant.map(Tenant), known.len()) {
+            (Some(tenant), _) if known.contains(&tenant) || only.as_ref() == Some(&tenant) => tenant,
+            (Some(_), _) => return Err(ApiError::NoSession),
+            (None, 0) => only.ok_or(ApiError::NoSession)?,
+            (None, 1) => known.into_iter().next().ok_or(ApiError::NoSession)?,
+            (None, _) => return Err(ApiError::Ambiguous(known.into_iter().collect())),
+        };
+        Ok(Self { tenant, id, agents })
     }
 }
 

@@ -43,8 +43,9 @@ pub(super) async fn list_sessions(
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::InvalidQuery(format!("limit: write 1 to {MAX_LIMIT}")));
     }
-    let page = admin.live.turns().sessions().records.list(cursor.as_deref(), limit).await?;
-    let items = page.items.iter().map(|record| Session::listed(record)).collect();
+    let turns = admin.live.turns();
+    let page = turns.sessions().records.list(cursor.as_deref(), limit).await?;
+    let items = page.items.iter().map(|record| Session::listed(record, turns.bus())).collect();
     Ok(Json(Page { items, next: page.next }))
 }
 
@@ -60,7 +61,7 @@ pub(super) async fn show_session(
     for key in keys {
         // Deleted since it was found.
         let Some(record) = admin.live.turns().sessions().records.latest(&key).await? else { continue };
-        items.push(Session::whole(&record));
+        items.push(Session::whole(&record, admin.live.turns().bus()));
     }
     Ok(Json(Page { items, next: None }))
 }
@@ -93,5 +94,5 @@ pub(super) async fn end_agent(State(admin): State<Arc<Admin>>, Agent(key): Agent
 /// The session as it is now.
 pub(super) async fn shown(admin: &Admin, key: &SessionKey) -> Result<Json<Session>, ApiError> {
     let record = admin.live.turns().sessions().records.latest(key).await?;
-    record.map(|record| Json(Session::whole(&record))).ok_or(ApiError::NoSession)
+    record.map(|record| Json(Session::whole(&record, admin.live.turns().bus()))).ok_or(ApiError::NoSession)
 }

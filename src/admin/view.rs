@@ -1,4 +1,5 @@
 //! A session as the API shows it: what operators need, and nothing of credentials.
+use crate::bus::Bus;
 use crate::session::record::{ModelSeen, SessionRecord, Slot};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,6 +14,8 @@ pub(super) struct Session {
     id: String,
     /// `main` for the first.
     agent: String,
+    /// What people call the agent.
+    label: Option<String>,
     /// The agent that started this one, as the client names it.
     parent: Option<String>,
     /// The workspace.
@@ -68,21 +71,22 @@ pub(super) struct Page {
 
 impl Session {
     /// With the texts of its slots.
-    pub(super) fn whole(record: &SessionRecord) -> Self {
-        Self::new(record, |slot| Some(slot.text.clone()))
+    pub(super) fn whole(record: &SessionRecord, bus: &Bus) -> Self {
+        Self::new(record, bus, |slot| Some(slot.text.clone()))
     }
 
     /// Without the texts of its slots: a list of many sessions stays small.
-    pub(super) fn listed(record: &SessionRecord) -> Self {
-        Self::new(record, |_| None)
+    pub(super) fn listed(record: &SessionRecord, bus: &Bus) -> Self {
+        Self::new(record, bus, |_| None)
     }
 
-    fn new(record: &SessionRecord, text: impl Fn(&Slot) -> Option<String>) -> Self {
+    fn new(record: &SessionRecord, bus: &Bus, text: impl Fn(&Slot) -> Option<String>) -> Self {
         let context = |slot: &Slot| Context { text: text(slot), updated_at: slot.updated_at, by: slot.by.clone() };
         Self {
             tenant: record.key.tenant.0.clone(),
             id: record.key.id.clone(),
             agent: record.key.agent.clone(),
+            label: bus.label(&record.key).map(|label| label.to_string()),
             parent: record.parent.clone(),
             project: record.project.clone(),
             client: record.client.clone(),

@@ -8,6 +8,7 @@ mod explain;
 mod mcp;
 mod proposals;
 mod rehearsal;
+mod send;
 mod serve;
 mod sessions;
 mod table;
@@ -52,6 +53,8 @@ enum Command {
     Proposals(Box<proposals::Proposals>),
     /// Serve an agent over MCP (stdio): other agents, messages, knowledge
     Mcp(Box<mcp::Mcp>),
+    /// Send a message into a running session
+    Send(Box<send::Send>),
 }
 
 /// `--config`, the same for every command.
@@ -120,6 +123,7 @@ pub fn run() -> ExitCode {
         Command::Sessions(command) => command.run(),
         Command::Proposals(command) => command.run(),
         Command::Mcp(command) => command.run(),
+        Command::Send(command) => command.run(),
     };
     match done {
         Ok(code) => code,

@@ -1,16 +1,16 @@
-//! `hookgate sessions list|show|end|clear`
+//! `hookgate sessions list|show|end|clear|label`
 use super::admin_client::{AdminClient, AdminError, Target};
 use super::table::{cell, table};
 use super::{CliError, print};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::process::ExitCode;
 
 /// The columns of `list`, by the names in the API.
-const COLUMNS: [&str; 5] = ["id", "agent", "tenant", "turns", "last_active"];
+const COLUMNS: [&str; 6] = ["id", "agent", "tenant", "turns", "last_active", "label"];
 
 /// The agent of a session that has no sub-agents.
 const MAIN: &str = "main";
@@ -47,6 +47,25 @@ enum Command {
         #[arg(long)]
         slot: Option<String>,
     },
+    /// Name an agent, so that messages can be sent to it by that name
+    #[command(after_help = "Example:\n  hookgate sessions label 8f3a --agent 019c-77 qa")]
+    Label {
+        #[command(flatten)]
+        agent: Agent,
+        #[command(flatten)]
+        naming: Naming,
+    },
+}
+
+/// A name, or that there is to be none.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Naming {
+    /// What it is to be called
+    label: Option<String>,
+    /// Take its name
+    #[arg(long)]
+    remove: bool,
 }
 
 #[derive(Debug, Args)]
@@ -109,6 +128,15 @@ impl Sessions {
                     slots => format!("cleared {}", slots.join(", ")),
                 };
                 self.show(&Value::from(cleared), &text)
+            }
+            Command::Label { agent, naming } => {
+                let (path, query) = (agent.path(&["label"]), agent.session.query());
+                let named = match &naming.label {
+                    Some(label) => client.tell(Method::PUT, &path, &query, Some(&json!({ "label": label }))).await?,
+                    None => client.ask(Method::DELETE, &path, &query).await?,
+                };
+                let name = naming.label.as_deref().unwrap_or("without a label");
+                self.show(&named, &format!("{} {} is {name}", agent.session.id, agent.agent))
             }
         }
     }

@@ -24,6 +24,7 @@ pub fn masked(config: &Config) -> Value {
         continuation,
         policies,
         knowledge,
+        bus,
         hooks,
         profiles,
     } = config;
@@ -73,6 +74,7 @@ pub fn masked(config: &Config) -> Value {
             "approve_token": mask(knowledge.approve_token.as_ref()),
             "max_context_chars": knowledge.max_context_chars,
         },
+        "bus": {"maildir": bus.maildir},
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })

@@ -31,6 +31,7 @@ pub use masked::masked;
 pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;
 pub use resolved::*;
+pub use units::parse_duration as duration;
 
 use node::Node;
 use reader::Reader;

@@ -37,6 +37,8 @@ pub struct Config {
     pub policies: Policies,
     /// What was learned, and who approves it.
     pub knowledge: Knowledge,
+    /// Messages into running sessions.
+    pub bus: Bus,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -191,6 +193,13 @@ pub struct Lifecycle {
 pub struct Continuation {
     /// How often the hooks of `session.stopping` may extend one turn; 0: never.
     pub max_per_turn: u32,
+}
+
+/// `bus`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bus {
+    /// The spool, where there is one.
+    pub maildir: Option<PathBuf>,
 }
 
 /// `policies`.

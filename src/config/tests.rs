@@ -130,6 +130,7 @@ injection: { layout: stable, retain: history, wrap: false }
 limits: { request_body: 1MiB, buffered_bytes: 2MB, hook_output: 512, held_response: 1KiB, outcome_text: 1KB, concurrent_requests: 1 }
 continuation: { max_per_turn: 0 }
 knowledge: { dir: /var/knowledge, approve_token: "${KEY}", max_context_chars: 10 }
+bus: { maildir: /spool }
 hooks:
   - name: full
     on: [session.start, session.stop]
@@ -266,6 +267,9 @@ hooks:
         "approve_token": "***",
         "max_context_chars": 10
       },
+      "bus": {
+        "maildir": "/spool"
+      },
       "hooks": [
         {
           "name": "full",
@@ -358,20 +362,20 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, hooks, profiles
     ");
 }
 
 #[test]
 fn what_is_not_available_yet_says_so() {
     insta::assert_snapshot!(table(&[
-        "bus: { maildir: x }",
+        "trust: { }",
         "store: { kind: redis, url: 'redis://h' }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
-    bus: { maildir: x }
-        1:1: bus: not available yet: the session bus; leave it out
+    trust: { }
+        1:1: trust: not available yet: trust in proxies ahead of the gateway; leave it out
     store: { kind: redis, url: 'redis://h' }
         1:16: store.kind: not available yet: a store that several gateways share; leave it out
         1:23: store.url: not available yet: a store that several gateways share; leave it out

@@ -22,7 +22,7 @@ const MAX_MILLIS: u64 = 3_650 * 86_400_000;
 const MAX_BYTES: u64 = 1 << 40;
 
 /// `500ms`, `5s`, `10m`, `2h`, `30d`. `None`: not one of these, zero, or longer than ten years.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+pub fn parse_duration(text: &str) -> Option<Duration> {
     in_units(text, &TIME, MAX_MILLIS).map(Duration::from_millis)
 }
 

@@ -44,13 +44,14 @@ section! {
         policies: Policies = "{}",
         /// What was learned, and who approves it.
         knowledge: Knowledge = "{}",
+        /// Messages into running sessions.
+        bus: Bus = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
         profiles: Vec<At<String>> = "[]",
     }
     later {
-        "bus": "the session bus",
         "keys": "gateway keys",
         "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
@@ -192,6 +193,12 @@ section! {
         approve_token: Option<At<Secret>> = "null",
         /// Approved entries at the start of a session, in characters (Unicode scalar values), within max_injected_context_chars.
         max_context_chars: Count = "2000",
+    }
+
+    /// Messages into running sessions.
+    struct Bus {
+        /// A folder that any process can put messages in, as files; made if need be. One gateway reads it.
+        maildir: At<Option<String>> = "null",
     }
 
     /// One hook.

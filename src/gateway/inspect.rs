@@ -90,9 +90,11 @@ pub(super) async fn inspect(
     headers: &mut HeaderMap,
     body: ClientBody,
 ) -> Result<Inspected, GatewayError> {
-    // Without hooks nothing is read: the client's stream passes through.
+    let turns = &exchange.gateway.turns;
+    let may_show = |headers: &HeaderMap| turns.meet(headers, exchange.path_ids.as_ref(), exchange.query.as_deref());
+    // Without hooks and messages nothing is read: the client's stream passes through.
     let endpoint = match &exchange.endpoint {
-        Some(endpoint) if !exchange.gateway.turns.is_idle() => endpoint.clone(),
+        Some(endpoint) if may_show(headers) || !turns.is_idle() => endpoint.clone(),
         _ => return Ok(Inspected::Up(Passage::relayed(RequestBody::stream(body)))),
     };
     let read = exchange.read(headers, body).await?;

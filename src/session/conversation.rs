@@ -227,6 +227,8 @@ impl GoesOn {
 pub struct Change {
     /// Keys of entries that no longer fit.
     pub dropped: Vec<u64>,
+    /// Keys of entries that were stored before and have changed.
+    pub rewritten: Vec<u64>,
     /// Nodes by which later requests find the conversation.
     pub nodes: Vec<Digest>,
     /// An answer of several legs that ended.

@@ -239,7 +239,8 @@ impl Conversations {
         state.record.nodes += change.nodes.len() as u64;
         let mut batch = vec![(record_key(&live.key, &live.id), Some(encode(&state.record)?))];
         let prefix = entry_prefix(&live.key, &live.id);
-        for (seq, entry) in state.ledger.entries().iter().filter(|(seq, _)| *seq >= unsaved_from) {
+        let is_news = |seq: u64| seq >= unsaved_from || change.rewritten.contains(&seq);
+        for (seq, entry) in state.ledger.entries().iter().filter(|(seq, _)| is_news(*seq)) {
             batch.push((numbered(&prefix, *seq), Some(encode(entry)?)));
         }
         batch.extend(change.dropped.iter().map(|seq| (numbered(&prefix, *seq), None)));

@@ -79,6 +79,16 @@ pub enum What {
         legs: Arc<[Leg]>,
         /// The normal form of the whole answer, by which it is known.
         answer: Option<Digest>,
+        /// Ids of messages of the session bus that the model was told there.
+        #[serde(default)]
+        messages: Vec<String>,
+    },
+    /// Messages of the session bus. They stay where they were put; without texts they were taken back.
+    Messages {
+        /// Their ids.
+        ids: Vec<String>,
+        /// What the model reads, one for each.
+        texts: Vec<Placed>,
     },
     /// In the answer behind this place the model made calls that the client does not know, or knows otherwise.
     Restored {
@@ -130,7 +140,13 @@ impl Entry {
             }
             What::Unopened { .. } => 0,
             What::Edited { by } => by.iter().map(HookEdits::bytes).sum(),
-            What::Joined { legs, .. } => legs.iter().map(leg_bytes).sum(),
+            What::Joined { legs, messages, .. } => {
+                legs.iter().map(leg_bytes).sum::<usize>() + messages.iter().map(String::len).sum::<usize>()
+            }
+            What::Messages { ids, texts } => {
+                let texts = texts.iter().map(|t| size_of::<Placed>() + t.source.len() + t.text.len());
+                ids.iter().map(|id| size_of::<String>() + id.len()).sum::<usize>() + texts.sum::<usize>()
+            }
             What::Restored { calls, .. } => calls.iter().map(restored_bytes).sum(),
         };
         size_of::<Self>() + content
@@ -158,7 +174,10 @@ impl What {
     /// The texts that it places.
     pub fn texts(&self) -> &[Placed] {
         match self {
-            Self::Prompt { texts } | Self::Note { texts } | Self::Result { texts, .. } => texts,
+            Self::Prompt { texts }
+            | Self::Note { texts }
+            | Self::Result { texts, .. }
+            | Self::Messages { texts, .. } => texts,
             Self::Answered { .. }
             | Self::Unopened { .. }
             | Self::Edited { .. }
@@ -167,9 +186,12 @@ impl What {
         }
     }
 
-    /// Whether it is the memory of a result that no hook had anything to say about.
+    /// Whether it is the memory of a result that no hook had anything to say about, or of messages that were taken back.
     fn is_blank(&self) -> bool {
-        matches!(self, Self::Result { replace: None, halted: None, texts, .. } if texts.is_empty())
+        match self {
+            Self::Result { replace: None, halted: None, texts, .. } | Self::Messages { texts, .. } => texts.is_empty(),
+            _ => false,
+        }
     }
 }
 
@@ -295,6 +317,10 @@ impl Ledger {
                         replay.notes.push(Note { item, texts });
                     }
                 }
+                // What somebody was told stays told, whatever becomes of hooks' texts.
+                What::Messages { texts, .. } => {
+                    replay.notes.push(Note { item, texts: texts.iter().map(|t| t.text.clone()).collect() });
+                }
                 // Made anew in every request: see `edits`.
                 What::Edited { .. } => {}
                 // As long as the result is there: what is said of it is a part of it.
@@ -302,7 +328,7 @@ impl Ledger {
                 What::Answered { answer, .. } | What::Unopened { answer } => {
                     replay.omitted.extend(answered_pair(view, item, *answer));
                 }
-                What::Joined { legs, answer } => match joined_answer(view, item, *answer) {
+                What::Joined { legs, answer, .. } => match joined_answer(view, item, *answer) {
                     Some(item) => replay.split(item, Arc::clone(legs)),
                     None => replay.lost += 1,
                 },
@@ -342,6 +368,38 @@ impl Ledger {
             }
         }
         replay.results.into_values().filter(|note| note.replace.is_some()).collect()
+    }
+
+    /// Ids of the messages that stand in this request.
+    pub fn standing(&self, view: &RequestView, anchors: &Anchors) -> Vec<String> {
+        let standing = self.entries.iter().filter_map(|(_, entry)| match &entry.what {
+            What::Messages { ids, .. } => anchors.item(&entry.anchor).map(|_| ids),
+            What::Joined { messages, answer, .. } if !messages.is_empty() => {
+                joined_answer(view, anchors.item(&entry.anchor)?, *answer).map(|_| messages)
+            }
+            _ => None,
+        });
+        standing.flatten().cloned().collect()
+    }
+
+    /// Takes messages back that no request has brought; with `answers` also those that were told in an answer, which then is
+    /// none that a client ever got whole. The keys of the entries that changed.
+    pub fn void(&mut self, ids: &[&str], answers: bool) -> Vec<u64> {
+        let mut changed = Vec::new();
+        for (key, entry) in &mut self.entries {
+            let holds = match &entry.what {
+                What::Messages { ids, .. } => ids,
+                What::Joined { messages, .. } if answers => messages,
+                _ => continue,
+            };
+            if holds.iter().any(|id| ids.contains(&id.as_str())) {
+                let before = entry.bytes();
+                entry.what = What::Messages { ids: Vec::new(), texts: Vec::new() };
+                self.bytes = self.bytes - before + entry.bytes();
+                changed.push(*key);
+            }
+        }
+        changed
     }
 
     /// The texts of this prompt's hooks.

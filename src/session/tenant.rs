@@ -52,6 +52,11 @@ impl<'a> Credential<'a> {
         in_headers.map(|value| Self(Cow::Borrowed(value))).or_else(|| query.and_then(in_query))
     }
 
+    /// Its bytes, for a hash in memory; never to be stored or shown.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// Whether it begins with `prefix`: some clients' credentials say what they are (`sk-ant-oat`).
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.starts_with(prefix.as_bytes())
@@ -92,6 +97,11 @@ impl Tenants {
     #[must_use]
     pub const fn isolated(&self, isolation: Isolation) -> Self {
         Self { secret: self.secret, isolation }
+    }
+
+    /// The one tenant that there is, where sessions are not isolated.
+    pub fn only(&self) -> Option<Tenant> {
+        (self.isolation == Isolation::None).then(|| Tenant(LOCAL.into()))
     }
 
     /// The fingerprint of a credential.

@@ -131,6 +131,7 @@ async fn the_description_names_every_route_and_only_those() {
     insta::assert_snapshot!(routes.join("\n"), @r"
     DELETE /v1/sessions/{id}/agents/{agent}
     DELETE /v1/sessions/{id}/agents/{agent}/context/{slot}
+    DELETE /v1/sessions/{id}/agents/{agent}/label
     GET /healthz
     GET /metrics
     GET /openapi.json
@@ -142,13 +143,16 @@ async fn the_description_names_every_route_and_only_those() {
     GET /v1/sessions/{id}
     GET /v1/sessions/{id}/agents/{agent}
     GET /v1/sessions/{id}/agents/{agent}/knowledge
+    GET /v1/sessions/{id}/agents/{agent}/messages
     PATCH /v1/proposals/{id}
     POST /v1/config/reload
     POST /v1/proposals
     POST /v1/proposals/{id}/approve
     POST /v1/proposals/{id}/reject
     POST /v1/sessions/{id}/agents/{agent}/end
+    POST /v1/sessions/{id}/agents/{agent}/messages
     PUT /v1/sessions/{id}/agents/{agent}/context/{slot}
+    PUT /v1/sessions/{id}/agents/{agent}/label
     ");
     assert_eq!(description["components"]["securitySchemes"]["bearer"]["scheme"], "bearer");
 }

@@ -25,7 +25,7 @@ async fn a_session_is_shown_with_its_agents_and_without_credentials() {
     }
     assert!(main["tenant"].as_str().unwrap().starts_with("t_"));
     main["tenant"] = json!("TENANT");
-    insta::assert_snapshot!(main, @r#"{"tenant":"TENANT","id":"s1","agent":"main","parent":null,"project":null,"client":"generic","source":"startup","started_at":"TIME","last_active":"TIME","turns":1,"ended_at":null,"model":{"requested":"claude-haiku-4-5","resolved":"claude-haiku-4-5","dialect":"anthropic","upstream":"anthropic"},"slots":{"rules":{"text":"Be kind.","updated_at":"TIME","by":"rules"}}}"#);
+    insta::assert_snapshot!(main, @r#"{"tenant":"TENANT","id":"s1","agent":"main","label":null,"parent":null,"project":null,"client":"generic","source":"startup","started_at":"TIME","last_active":"TIME","turns":1,"ended_at":null,"model":{"requested":"claude-haiku-4-5","resolved":"claude-haiku-4-5","dialect":"anthropic","upstream":"anthropic"},"slots":{"rules":{"text":"Be kind.","updated_at":"TIME","by":"rules"}}}"#);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use hookgate::bus::Bus;
 use hookgate::config::{self, Config, EventKind, Hook, Mode, OnError, Run};
 use hookgate::gateway::Gateway;
 use hookgate::gateway::turn::Turns;
@@ -338,7 +339,8 @@ impl<'a> World<'a> {
         let store = Arc::new(Mortal { store, dead: AtomicBool::new(false) });
         let sessions = Sessions::new(config, store.clone()).await.unwrap();
         let pipeline = Pipeline::new(&config.hooks, &config.limits, hookgate::knowledge::Knowledge::none()).unwrap();
-        let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions).unwrap();
+        let bus = Arc::new(Bus::open(sessions.records.clone()).await.unwrap());
+        let turns = Turns::new(Arc::new(config.clone()), pipeline, sessions, bus).unwrap();
         turns.recover().await;
         let sweeper = tokio::spawn({
             let turns = turns.clone();

@@ -65,6 +65,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
         continuation: Continuation { max_per_turn: 3 },
         policies: hookgate::config::Policies { on_opaque: hookgate::config::OnOpaque::Pass },
         knowledge: hookgate::config::Knowledge { dir: None, approve_token: None, max_context_chars: 2000 },
+        bus: hookgate::config::Bus { maildir: None },
         hooks: vec![],
         profiles: vec![],
     }

@@ -57,6 +57,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         continuation: to::Continuation { max_per_turn: file.continuation.max_per_turn },
         policies: to::Policies { on_opaque: file.policies.on_opaque },
         knowledge: knowledge(file.knowledge, token.as_ref(), base, reader),
+        bus: bus(&file.bus, base),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }
@@ -70,6 +71,8 @@ pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader
     let dir = &file.knowledge.dir;
     let was = running.knowledge.dir.as_ref().map_or("null".into(), |dir| dir.display().to_string());
     keep(dir, dir.value.as_ref().map(|dir| base.join(dir)) == running.knowledge.dir, &was, reader);
+    let was = running.bus.maildir.as_ref().map_or("null".into(), |path| path.display().to_string());
+    keep(&file.bus.maildir, bus(&file.bus, base) == running.bus, &was, reader);
     let from::Store { kind, path } = &file.store;
     match (store(&file.store, base), &running.store) {
         (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
@@ -86,6 +89,10 @@ fn keep<T>(written: &At<T>, is_same: bool, running: &dyn std::fmt::Display, read
         let what = format!("can't change while the gateway runs, restart the gateway or write {running}");
         reader.refuse_at(written, what);
     }
+}
+
+fn bus(from: &from::Bus, base: &Base) -> to::Bus {
+    to::Bus { maildir: from.maildir.value.as_ref().map(|path| base.join(path)) }
 }
 
 fn store(from: &from::Store, base: &Base) -> to::Store {

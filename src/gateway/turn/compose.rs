@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 impl Turns {
     /// The request of a turn, ready to go up.
-    pub(super) async fn send(self: &Arc<Self>, read: Read, identity: Identity) -> Result<Prepared, TurnError> {
+    pub(super) async fn send(self: &Arc<Self>, read: Read, mut identity: Identity) -> Result<Prepared, TurnError> {
         // In the ledger before the scene is set: what is placed late stands in this very request, or never.
         self.settle_baseline(&read, &identity).await;
         let slots = self.slots(&identity.record);
@@ -46,7 +46,11 @@ impl Turns {
         }
         self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);
-        let body = lower(&read, scene);
+        let (body, is_whole) = lowered(&read, scene);
+        if !is_whole {
+            // What is not shown is not delivered.
+            identity.mail = None;
+        }
         let Policed { body, upward, reply, tools } = self.police(&read, Some(&identity), &edits, body).await?;
         if let Some(text) = reply {
             return Ok(self.reply(&read, Some(&identity.key), text));
@@ -171,32 +175,43 @@ fn needs_history(read: &Read, identity: &Identity, scene: &Scene) -> bool {
 
 /// The edits that place the scene and name the model; none that can't be made together.
 pub(super) fn lower(read: &Read, scene: Scene) -> Splice {
-    let mut splice = placed(read, scene);
+    lowered(read, scene).0
+}
+
+/// The same, and whether all of the scene is placed.
+fn lowered(read: &Read, scene: Scene) -> (Splice, bool) {
+    let (mut splice, is_whole) = placed(read, scene);
     if let Some(rename) = &read.rename {
         rename.apply(&mut splice);
     }
-    splice.checked(read.doc.bytes().len()).unwrap_or_else(|error| {
-        not_placed(read, &error.to_string());
-        Splice::new()
-    })
+    match splice.checked(read.doc.bytes().len()) {
+        Ok(splice) => (splice, is_whole),
+        Err(error) => {
+            not_placed(read, &error.to_string());
+            (Splice::new(), false)
+        }
+    }
 }
 
-/// The edits that place the scene; none when the dialect has no place for it.
-fn placed(read: &Read, scene: Scene) -> Splice {
+/// The edits that place the scene, and whether they place all of it; none when the dialect has no place for it.
+fn placed(read: &Read, scene: Scene) -> (Splice, bool) {
     let mut places = scene.places();
     if places.is_empty() {
-        return Splice::new();
+        return (Splice::new(), true);
     }
     let lower = |places: &[Place]| read.dialect().lower(&read.doc, &read.view, places);
-    lower(&places).unwrap_or_else(|error| {
+    let error = match lower(&places) {
+        Ok(splice) => return (splice, true),
+        Err(error) => error,
+    };
+    not_placed(read, &error.to_string());
+    // Context may be left out; what a hook put in the place of a result is there because the result must not be.
+    places.retain(|place| matches!(place, Place::Result { replace: Some(_), .. }));
+    let left = lower(&places).unwrap_or_else(|error| {
         not_placed(read, &error.to_string());
-        // Context may be left out; what a hook put in the place of a result is there because the result must not be.
-        places.retain(|place| matches!(place, Place::Result { replace: Some(_), .. }));
-        lower(&places).unwrap_or_else(|error| {
-            not_placed(read, &error.to_string());
-            Splice::new()
-        })
-    })
+        Splice::new()
+    });
+    (left, false)
 }
 
 fn not_placed(read: &Read, error: &str) {

@@ -12,6 +12,7 @@ use super::read::Read;
 use super::stopping::Stopping;
 use super::turn_tap::{Delivery, TurnTap};
 use super::watch::{Legs, Watch, Watched, actual_form};
+use crate::bus::Carrying;
 use crate::config::EventKind;
 use crate::context::answer::Ending as AnswerEnding;
 use crate::context::{Answer, AnswerForm, Binding, Delta, Digest, Finish, Roster, Usage};
@@ -33,11 +34,12 @@ use crate::session::store::StoreError;
 use crate::session::tenant::Fingerprint;
 use crate::telemetry::names;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use tokio::task::JoinHandle;
 
 /// What is known of a request when its answer comes.
 pub struct Follow {
@@ -65,6 +67,10 @@ pub struct Follow {
     /// Only where the answer may get further legs, or other calls than the model made.
     gate: Option<Gate>,
     rebind: Option<Fingerprint>,
+    /// Messages that the request shows.
+    mail: Option<Carrying>,
+    /// Notes them as delivered.
+    noting: Option<JoinHandle<()>>,
     settled: bool,
     /// The session is not idle before this answer is over.
     _answering: Answering,
@@ -122,6 +128,8 @@ impl Follow {
             said,
             gate,
             rebind: identity.rebind,
+            mail: identity.mail,
+            noting: None,
             settled: false,
             _answering: answering,
             turns,
@@ -159,6 +167,7 @@ impl Follow {
             return Ok(Watched::only(guard));
         }
         self.bind_credential();
+        self.note_mail();
         let encoding = answer_head::encoding(headers);
         let form = actual_form(self.form, headers);
         let binding = self.gate.as_ref().and_then(|gate| gate.binding.clone());
@@ -250,10 +259,20 @@ impl Follow {
         });
     }
 
+    /// The upstream has accepted the request: what it shows is delivered. Noted before the client sees the answer's end.
+    fn note_mail(&mut self) {
+        let Some(mail) = self.mail.take() else { return };
+        let (turns, number) = (self.turns.clone(), self.number);
+        self.noting = Some(self.turns.tasks.spawn(async move { turns.delivered(mail, number).await }));
+    }
+
     /// The whole answer was seen. The stop that follows once it is handed on, and what is to be stored before.
     pub(super) fn complete(&mut self, answer: &Answer) -> (Option<Delivery>, Option<BoxFuture<'static, ()>>) {
         self.settled = true;
-        let keeping = self.keep_legs(answer);
+        let keeping = match (self.noting.take(), self.keep_legs(answer)) {
+            (None, keeping) => keeping,
+            (Some(noting), keeping) => Some(noting.map(drop).then(|()| OptionFuture::from(keeping)).map(drop).boxed()),
+        };
         let outcome = outcome(answer);
         if outcome == Outcome::Failed {
             self.fail(failure(answer), answer.error.as_deref(), Some(answer));
@@ -292,7 +311,11 @@ impl Follow {
             goes_on.map(|(first, id)| (first, GoesOn { id, owed })).into_iter().chain(conversation).collect();
         let link = answer.link();
         let whats = [
-            (!kept.legs.is_empty()).then(|| What::Joined { legs: kept.legs.into(), answer: link }),
+            (!kept.legs.is_empty()).then(|| What::Joined {
+                legs: kept.legs.into(),
+                answer: link,
+                messages: Vec::new(),
+            }),
             (!kept.restored.is_empty()).then(|| What::Restored { calls: kept.restored.into(), answer: link }),
         ];
         let anchor = anchor.clone();

@@ -3,6 +3,7 @@
 use super::owner::{Name, Owner, covers_answer};
 use super::read::Read;
 use super::{TurnError, Turns};
+use crate::bus::Carrying;
 use crate::config::{EventKind, Layout};
 use crate::context::{Delta, Digest, Step};
 use crate::gateway::request_id::RequestId;
@@ -47,6 +48,8 @@ pub(super) struct Identity {
     pub parent: Option<String>,
     /// The workspace that it names.
     pub project: Option<String>,
+    /// Messages that it shows and that are not known to be delivered.
+    pub mail: Option<Carrying>,
 }
 
 /// A conversation that the request's history was found in.
@@ -142,6 +145,7 @@ impl Turns {
             rebind: owner.credential.clone().filter(|_| owner.rebind),
             parent: owner.ids.parent.clone(),
             project: owner.ids.project.clone(),
+            mail: None,
         }
     }
 
@@ -356,7 +360,9 @@ fn shape(read: &Read) -> Shape {
     Shape { system, tools: read.doc.get("tools").map_or(0, |tools| hash(read.doc.text(tools.value))) }
 }
 
-/// The id of a session whose client sends none.
+/// Ahead of the id of a session whose client sends none.
+pub(super) const NAMELESS: &str = "chain-";
+
 fn nameless_id(request_id: RequestId) -> String {
-    format!("chain-{request_id}")
+    format!("{NAMELESS}{request_id}")
 }

@@ -1,7 +1,7 @@
 //! The phases of a request that goes to a model, one file per phase.
 //!
 //! ```text
-//! Turns::prepare   read ─► identify ─► opening ─► results ─► prompt ─► compose ─► Prepared
+//! Turns::prepare   read ─► identify ─► opening ─► results ─► prompt ─► deliver ─► compose ─► Prepared
 //! Follow           the answer on its way down ─► director (judge, stopping: may go on) ─► ending (session.stop, session.fail)
 //! sweep            session.end, stops that a restart interrupted, retention
 //! ```
@@ -11,6 +11,7 @@ mod alias;
 mod asking;
 mod batch;
 mod compose;
+mod deliver;
 mod director;
 mod draft;
 mod ending;
@@ -20,6 +21,7 @@ mod instructions;
 mod joined;
 mod judge;
 mod knowledge;
+mod meet;
 mod meters;
 mod occasion;
 mod opening;
@@ -44,6 +46,7 @@ mod witnessed;
 
 pub use director::AnswerDirector;
 pub use follow::{Follow, Outcome};
+pub use meet::is_label;
 use meters::Meters;
 use policy::Policed;
 pub use read::Asked;
@@ -52,6 +55,7 @@ pub use unattended::Unattended;
 pub use upward::Upward;
 pub use watch::{Legs, Watched};
 
+use crate::bus::Bus;
 use crate::config::{Config, EventKind};
 use crate::context::Operation;
 use crate::dialect::{self, Reply};
@@ -73,6 +77,7 @@ pub struct Turns {
     config: Arc<Config>,
     pipeline: Pipeline,
     sessions: Sessions,
+    bus: Arc<Bus>,
     /// Names of persistent slots in the order in which they are placed.
     slot_order: Vec<String>,
     side_rules: Rules,
@@ -156,8 +161,13 @@ impl Turns {
     ///
     /// # Errors
     /// When an expression of `sessions.side_requests` does not compile.
-    pub fn new(config: Arc<Config>, pipeline: Pipeline, sessions: Sessions) -> Result<Arc<Self>, ConditionError> {
-        Self::with(config, pipeline, sessions, TaskTracker::new())
+    pub fn new(
+        config: Arc<Config>,
+        pipeline: Pipeline,
+        sessions: Sessions,
+        bus: Arc<Bus>,
+    ) -> Result<Arc<Self>, ConditionError> {
+        Self::with(config, pipeline, sessions, bus, TaskTracker::new())
     }
 
     /// The same sessions under another configuration. Hooks that are in both stay, and a drain of either waits for what
@@ -168,13 +178,14 @@ impl Turns {
     pub fn under(&self, config: Arc<Config>) -> Result<Arc<Self>, TurnsError> {
         let sessions = self.sessions.under(&config)?;
         let pipeline = self.pipeline.under(&config.hooks, &config.limits)?;
-        Ok(Self::with(config, pipeline, sessions, self.tasks.clone())?)
+        Ok(Self::with(config, pipeline, sessions, self.bus.clone(), self.tasks.clone())?)
     }
 
     fn with(
         config: Arc<Config>,
         pipeline: Pipeline,
         sessions: Sessions,
+        bus: Arc<Bus>,
         tasks: TaskTracker,
     ) -> Result<Arc<Self>, ConditionError> {
         let mut slot_order: Vec<String> = Vec::new();
@@ -184,7 +195,7 @@ impl Turns {
             }
         }
         let side_rules = Rules::compile(&config.sessions.side_requests)?;
-        Ok(Arc::new(Self { config, pipeline, sessions, slot_order, side_rules, meters: Meters::new(), tasks }))
+        Ok(Arc::new(Self { config, pipeline, sessions, bus, slot_order, side_rules, meters: Meters::new(), tasks }))
     }
 
     /// Whether nothing needs a body to be read.
@@ -210,6 +221,11 @@ impl Turns {
     /// The sessions, for the admin API.
     pub fn sessions(&self) -> &Sessions {
         &self.sessions
+    }
+
+    /// The session bus.
+    pub fn bus(&self) -> &Arc<Bus> {
+        &self.bus
     }
 
     /// Ends what hooks keep running; to be called when no more events come.
@@ -263,6 +279,9 @@ impl Turns {
         }
         if reply.is_none() {
             reply = self.submit(&read, &mut identity).await;
+        }
+        if reply.is_none() {
+            self.deliver(&read, &mut identity).await;
         }
         match reply {
             Some(text) => Ok(self.reply(&read, Some(&identity.key), text)),

@@ -219,7 +219,7 @@ impl Turns {
             Operation::Count => self.pipeline.has(EventKind::ModelContext) || self.pipeline.has(EventKind::ToolResult),
             Operation::Batch => self.pipeline.has(EventKind::ModelContext),
         };
-        if !self.adds() || !is_policed {
+        if (!self.adds() && !self.is_addressed(&asked, &doc)) || !is_policed {
             return Ok(Looked::unread(&doc, rename.as_ref()));
         }
         let profile = self.sessions.profiles.of(&asked.headers);

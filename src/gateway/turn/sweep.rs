@@ -103,6 +103,9 @@ impl Turns {
             self.sessions.records.report(&error);
         }
         self.pipeline.forget(key).await;
+        if let Err(error) = self.bus.forget(key).await {
+            self.sessions.records.report(&error);
+        }
         let deleted = self.sessions.records.delete(key).await;
         if let Err(error) = &deleted {
             tracing::error!(session = %key, %error, "a session can't be deleted");

@@ -103,7 +103,7 @@ fn leg(answer: &str, told: &str) -> Leg {
 }
 
 fn joined(anchor: Anchor, answer: Option<Digest>, leg: Leg) -> Entry {
-    Entry { anchor, what: What::Joined { legs: [leg].into(), answer } }
+    Entry { anchor, what: What::Joined { legs: [leg].into(), answer, messages: Vec::new() } }
 }
 
 fn at_prompt(words: &str) -> Anchor {
@@ -189,7 +189,11 @@ fn legs_read_back_as_they_were_stored() {
     let told = Leg { reply: LegReply::Results(results), ..leg(r#"{"role":"assistant","content":"\u00e9"}"#, "") };
     let entry = Entry {
         anchor: at_prompt("a"),
-        what: What::Joined { legs: [leg("1.0", "go on"), told].into(), answer: Some(digest("whole")) },
+        what: What::Joined {
+            legs: [leg("1.0", "go on"), told].into(),
+            answer: Some(digest("whole")),
+            messages: Vec::new(),
+        },
     };
     let stored = serde_json::to_vec(&entry).unwrap();
     assert_eq!(serde_json::from_slice::<Entry>(&stored).unwrap(), entry);

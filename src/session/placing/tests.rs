@@ -206,7 +206,9 @@ fn of_two_legs(layout: ConversationLayout) -> (Talk, Vec<ItemFacts>, Arc<[Leg]>)
         [Leg { id: None, answer: vec!["{}".into()], reply: LegReply::Message("go on".into()) }].into();
     let whole = reply("whole", &[]);
     let anchor = Anchor::Prompt { digest: digest("one"), nth: 0 };
-    talk.state.ledger.push(Entry { anchor, what: What::Joined { legs: legs.clone(), answer: whole.link } });
+    talk.state
+        .ledger
+        .push(Entry { anchor, what: What::Joined { legs: legs.clone(), answer: whole.link, messages: Vec::new() } });
     (talk, vec![prompt("one"), whole, prompt("two")], legs)
 }
 

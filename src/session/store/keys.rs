@@ -7,11 +7,13 @@
 //! 1/d/ID <0> TENANT <0> AGENT <0> ...        whatever else belongs to the session: conversations, ledger entries
 //! 1/p/EVENT_ID                               a stop that was not run yet
 //! 1/k/TENANT <0> ENTRY                       a proposal, or knowledge; an empty tenant is everybody
+//! 1/b/ID <0> TENANT <0> AGENT                the session's mailbox
 //! ```
 //!
 //! Ids are printable ASCII, so a zero byte ends them and no id can reach into another's range. The id stands ahead of
 //! the tenant, because the admin API finds sessions by id alone; records stand apart from the rest, so that a listing does
-//! not read ledgers. Another layout gets another first number.
+//! not read ledgers; and mailboxes apart from both, because all of them are read at start, and there may be some without a
+//! record. Another layout gets another first number.
 use crate::session::record::{SessionKey, Tenant};
 
 /// The format that this version writes.
@@ -26,6 +28,8 @@ pub const RECORDS: &[u8] = b"1/r/";
 pub const PENDING: &[u8] = b"1/p/";
 /// All proposals and all knowledge that the store keeps.
 pub const KNOWLEDGE: &[u8] = b"1/k/";
+/// All mailboxes.
+pub const MAILBOXES: &[u8] = b"1/b/";
 const DATA: &[u8] = b"1/d/";
 const END: u8 = 0;
 
@@ -43,7 +47,21 @@ pub fn records_of(id: &str) -> Vec<u8> {
 
 /// The session whose record stands at `key`; `None` if none can.
 pub fn session_of(key: &[u8]) -> Option<SessionKey> {
-    let text = std::str::from_utf8(key.strip_prefix(RECORDS)?).ok()?;
+    read(key.strip_prefix(RECORDS)?)
+}
+
+/// Where the mailbox of `key` stands.
+pub fn mailbox(key: &SessionKey) -> Vec<u8> {
+    session(MAILBOXES, key)
+}
+
+/// The session whose mailbox stands at `key`; `None` if none can.
+pub fn mailbox_of(key: &[u8]) -> Option<SessionKey> {
+    read(key.strip_prefix(MAILBOXES)?)
+}
+
+fn read(key: &[u8]) -> Option<SessionKey> {
+    let text = std::str::from_utf8(key).ok()?;
     let mut parts = text.split(char::from(END)).map(str::to_owned);
     let (id, tenant, agent) = (parts.next()?, parts.next()?, parts.next()?);
     parts.next().is_none().then_some(SessionKey { tenant: Tenant(tenant), id, agent })

@@ -1,0 +1,100 @@
+//! A message's way into a request: claimed, shown, delivered when the upstream has accepted it.
+use super::letters::{Claim, MAX_PER_DELIVERY};
+use super::mailbox::Mailbox;
+use super::message::Message;
+use super::{Bus, BusError, fault};
+use jiff::Timestamp;
+use std::sync::Arc;
+
+/// What a request takes from a mailbox.
+#[derive(Debug, Clone, Copy)]
+pub struct Taking<'a> {
+    /// Its conversation.
+    pub conversation: &'a str,
+    /// Its turn's id.
+    pub turn_id: &'a str,
+    /// Ids of messages that it shows already.
+    pub standing: &'a [String],
+    /// Whether it has a place for others.
+    pub has_room: bool,
+    /// Only those for which a turn goes on.
+    pub urgent: bool,
+}
+
+impl Taking<'_> {
+    fn claim(&self) -> Claim<'_> {
+        let room = if self.has_room { MAX_PER_DELIVERY } else { 0 };
+        Claim {
+            conversation: self.conversation,
+            turn_id: self.turn_id,
+            standing: self.standing,
+            room,
+            urgent: self.urgent,
+        }
+    }
+}
+
+/// Messages that a request under way shows. Until it is delivered or dropped no other request takes them.
+#[derive(Debug)]
+pub struct Carrying {
+    mailbox: Arc<Mailbox>,
+    ids: Vec<String>,
+}
+
+impl Drop for Carrying {
+    fn drop(&mut self) {
+        self.mailbox.land(&self.ids);
+    }
+}
+
+impl Bus {
+    /// Claimed messages whose request is not under way and that do not stand in this one, each with the conversation whose
+    /// ledger may hold them. They are to be taken out there before [`Bus::take`], so that no history ever shows them twice.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn void(&self, mailbox: &Mailbox, taking: Taking<'_>) -> Result<Vec<(String, String)>, BusError> {
+        let _writing = mailbox.writing.lock().await;
+        self.change_held(mailbox, &mut |letters| letters.void(&taking.claim(), |id| mailbox.is_flying(id))).await
+    }
+
+    /// Claims messages for a request: what it shows already, and at most three in all. Those that are to be placed, and what
+    /// keeps all of them from other requests; `None`: there is nothing.
+    ///
+    /// # Errors
+    /// When the store fails; nothing is claimed then that is not found again.
+    pub async fn take(
+        &self,
+        mailbox: &Arc<Mailbox>,
+        taking: Taking<'_>,
+    ) -> Result<Option<(Carrying, Vec<Message>)>, BusError> {
+        let writing = mailbox.writing.lock().await;
+        let now = Timestamp::now();
+        let claimed = self
+            .change_held(mailbox, &mut |letters| letters.claim(&taking.claim(), now, |id| mailbox.is_flying(id)))
+            .await?;
+        let ids: Vec<String> = claimed.standing.iter().chain(&claimed.fresh).map(|m| m.id.clone()).collect();
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        mailbox.take_off(taking.conversation, ids.iter());
+        drop(writing);
+        fault::at("claimed");
+        Ok(Some((Carrying { mailbox: mailbox.clone(), ids }, claimed.fresh)))
+    }
+
+    /// The upstream has accepted the request: these messages are delivered, in the session's turn of this number.
+    ///
+    /// # Errors
+    /// When the store fails. They stay claimed then, and stand in the next request, too.
+    pub async fn deliver(&self, carrying: Carrying, turn: u64) -> Result<(), BusError> {
+        fault::at("accepted");
+        let now = Timestamp::now();
+        self.change(&carrying.mailbox, |letters| letters.deliver(&carrying.ids, turn, now)).await?;
+        fault::at("delivered");
+        for id in &carrying.ids {
+            tracing::info!(session = %carrying.mailbox.key, message = id, turn, "a message was delivered");
+        }
+        Ok(())
+    }
+}
