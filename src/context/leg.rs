@@ -34,6 +34,9 @@ pub struct LegResult {
     pub id: String,
     /// The tool's name.
     pub name: String,
+    /// The call's type, where each type has results of its own (Responses); else empty.
+    #[serde(default)]
+    pub kind: String,
     /// What the tool says.
     pub text: String,
     /// Whether it failed.

@@ -165,7 +165,13 @@ pub(super) fn told(answer: &[&str], text: &str) -> Leg {
 
 /// A leg whose call was answered.
 pub(super) fn answered(answer: &[&str], id: &str, name: &str, text: &str) -> Leg {
-    let result = LegResult { id: id.to_owned(), name: name.to_owned(), text: text.to_owned(), is_error: true };
+    let result = LegResult {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        kind: String::new(),
+        text: text.to_owned(),
+        is_error: true,
+    };
     Leg { reply: LegReply::Results(vec![result]), ..told(answer, "") }
 }
 

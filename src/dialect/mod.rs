@@ -40,6 +40,7 @@ pub use binder::{BindError, Binder, BoundLeg, Pass, Ruled};
 pub use edit::EditError;
 pub use joiner::{JoinError, Joiner, Piece};
 pub use neutral::{NeutralMessage, NeutralRequest, NeutralResult, NeutralTool, ToolResult};
+pub use upstream_error::ErrorWords;
 
 use crate::context::{Answer, AnswerForm, Binding, Call, Edit, ItemFacts, Leg, Operation, Place, RequestView};
 use crate::json::{Doc, ScanError, Span, Splice};
@@ -173,7 +174,7 @@ pub struct Reply {
     pub created: u64,
 }
 
-/// An error of the gateway's own, before a dialect gives it a shape.
+/// An error that the gateway tells of, before a dialect gives it a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireError {
     /// HTTP status.
@@ -184,6 +185,8 @@ pub struct WireError {
     pub message: String,
     /// The gateway's request id.
     pub request_id: String,
+    /// The upstream's own words, where the error is the upstream's.
+    pub said: Option<ErrorWords>,
 }
 
 /// Reads one answer. Fed with frames or a whole body; never changes what is forwarded.
@@ -276,6 +279,12 @@ pub trait Dialect: Send + Sync + 'static {
 
     /// The calls of an answer that [`Joiner::answer`] gave, as elements of the native history, in order.
     fn native_calls(&self, answer: &[String]) -> Vec<String>;
+
+    /// The type of a call, one of [`Dialect::native_calls`], for its result ([`LegResult::kind`]); `None` where no text can be
+    /// the result.
+    fn result_kind(&self, _call: &str) -> Option<String> {
+        Some(String::new())
+    }
 
     /// The request in neutral words, for hooks that ask for it. Costs a parse of the whole body.
     fn neutral(&self, doc: &Doc, view: &RequestView) -> NeutralRequest;

@@ -27,8 +27,8 @@ const STEPS_ASIDE: u8 = 2;
 
 /// The answer broke off; the text is for the log.
 #[derive(Debug, thiserror::Error)]
-#[error("the upstream's answer broke off ({0:?})")]
-pub struct BrokenOff(Cut);
+#[error("the upstream's answer broke off: {0}")]
+pub struct BrokenOff(pub Cut);
 
 /// Relays an upstream's body.
 pub struct RelayBody<B> {
@@ -154,8 +154,8 @@ where
             self.over(End::Complete);
             return;
         }
-        let event = self.tap.as_mut().and_then(|tap| tap.cut(why)).filter(|event| !event.is_empty());
-        self.last = Some(event.map_or(Last::Abort { why, flushed: false }, Last::Event));
+        let event = self.tap.as_mut().and_then(|tap| tap.cut(why.clone())).filter(|event| !event.is_empty());
+        self.last = Some(event.map_or(Last::Abort { why: why.clone(), flushed: false }, Last::Event));
         self.over(End::Cut(why));
     }
 }

@@ -3,18 +3,22 @@
 //! Codes are those of CONTRACT section 5. The client reads [`GatewayError::message`]; details of the upstream's side
 //! (addresses, causes) go to the log only.
 use super::client_body::TooLarge;
+use super::failure::Failure;
 use super::read::ReadError;
 use super::request_id::RequestId;
 use super::router::RouteError;
+use super::tap::Cut;
 use crate::context::view::AnswerForm;
 use crate::dialect::{self, DialectId, WireError};
 use crate::telemetry::names;
 use crate::upstream::UpstreamError;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, UPGRADE};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE};
 use http::{HeaderMap, StatusCode};
 use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Names the error to programs.
 pub const ERROR_HEADER: HeaderName = HeaderName::from_static("x-hookgate-error");
@@ -57,6 +61,9 @@ pub enum GatewayError {
     /// The upstream.
     #[error(transparent)]
     Upstream(UpstreamError),
+    /// The upstream, behind the first leg of an answer.
+    #[error("the upstream failed behind a part of its answer: {0}")]
+    Failed(Arc<Failure>),
 }
 
 impl From<UpstreamError> for GatewayError {
@@ -65,6 +72,20 @@ impl From<UpstreamError> for GatewayError {
         match cause::<TooLarge>(&error) {
             Some(too_large) => Self::Read(ReadError::TooLarge(*too_large)),
             None => Self::Upstream(error),
+        }
+    }
+}
+
+impl GatewayError {
+    /// Of an answer that broke off; `idle_timeout`: how long its upstream may be silent.
+    pub fn cut(why: Cut, idle_timeout: Duration) -> Self {
+        match why {
+            Cut::Idle => Self::Upstream(UpstreamError::Idle { seconds: idle_timeout.as_secs() }),
+            Cut::Broken | Cut::Unfinished => {
+                Self::Upstream(UpstreamError::Closed("in the middle of its answer".into()))
+            }
+            Cut::Failed(failure) => Self::Failed(failure),
+            Cut::Withheld => Self::Withheld,
         }
     }
 }
@@ -113,6 +134,7 @@ impl GatewayError {
             Self::Upstream(UpstreamError::Idle { .. }) => (StatusCode::GATEWAY_TIMEOUT, "upstream_idle"),
             Self::Upstream(UpstreamError::ClientBody(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::Upstream(UpstreamError::Target(_)) => (StatusCode::BAD_REQUEST, "invalid_path"),
+            Self::Failed(failure) => (failure.status, "upstream_unreachable"),
             Self::Upstream(_) => (StatusCode::BAD_GATEWAY, "upstream_unreachable"),
         };
         Verdict { status, code, retry: status.is_server_error() }
@@ -126,6 +148,7 @@ impl GatewayError {
                 "the upstream closed the connection before its answer was whole".into()
             }
             Self::Upstream(UpstreamError::Config(_)) => "the upstream is configured wrongly".into(),
+            Self::Failed(failure) => failure.message(),
             Self::Internal(_) => "the gateway failed; the request was not sent".into(),
             other => other.to_string(),
         }
@@ -134,7 +157,11 @@ impl GatewayError {
     /// For a dialect to give it a shape.
     pub fn wire(&self, id: &RequestId) -> WireError {
         let Verdict { status, code, .. } = self.verdict();
-        WireError { status: status.as_u16(), code, message: self.message(), request_id: id.to_string() }
+        let said = match self {
+            Self::Failed(failure) => Some(failure.words.clone()),
+            _ => None,
+        };
+        WireError { status: status.as_u16(), code, message: self.message(), request_id: id.to_string(), said }
     }
 
     /// The answer. Logged and counted here, once.
@@ -149,7 +176,13 @@ impl GatewayError {
         let body = dialect::of(shape.dialect).error(&self.wire(id), shape.form);
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
-        set_headers(response.headers_mut(), code, retry);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        match &self {
+            Self::Failed(failure) if failure.is_answer => {
+                response.headers_mut().extend(failure.retry_after.clone().map(|after| (RETRY_AFTER, after)));
+            }
+            _ => set_headers(response.headers_mut(), code, retry),
+        }
         if status == StatusCode::UPGRADE_REQUIRED {
             // RFC 9110 section 15.5.22 wants the protocol to use instead.
             response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
@@ -159,7 +192,6 @@ impl GatewayError {
 }
 
 fn set_headers(headers: &mut HeaderMap, code: &'static str, retry: bool) {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ERROR_HEADER, HeaderValue::from_static(code));
     if !retry {
         headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));

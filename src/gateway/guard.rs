@@ -9,7 +9,6 @@ use crate::context::answer::Ending;
 use crate::context::view::AnswerForm;
 use crate::dialect::{self, AnswerReader, DialectId};
 use crate::sse::Framer;
-use crate::upstream::UpstreamError;
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -66,18 +65,9 @@ impl Tap for StreamGuard {
 }
 
 /// The dialect's error event for a stream that broke off; `open`: in the middle of a frame.
-pub fn cut_event(dialect: DialectId, id: RequestId, why: Cut, idle_timeout: Duration, open: bool) -> Bytes {
-    let error = match why {
-        Cut::Idle => UpstreamError::Idle { seconds: idle_timeout.as_secs() },
-        Cut::Broken | Cut::Unfinished => UpstreamError::Closed("in the middle of a stream".into()),
-        Cut::Failed => UpstreamError::Failed,
-        Cut::Withheld => return stream_error(dialect, id, &GatewayError::Withheld, open),
-    };
-    stream_error(dialect, id, &GatewayError::from(error), open)
-}
-
-fn stream_error(dialect: DialectId, id: RequestId, error: &GatewayError, open: bool) -> Bytes {
-    dialect::of(dialect).stream_error(&error.wire(&id), AnswerForm::Sse, open)
+pub fn cut_event(of: DialectId, id: RequestId, why: Cut, idle_timeout: Duration, open: bool) -> Bytes {
+    let error = GatewayError::cut(why, idle_timeout).wire(&id);
+    dialect::of(of).stream_error(&error, AnswerForm::Sse, open)
 }
 
 /// Whether the bytes so far end a frame.

@@ -13,6 +13,7 @@
 mod pieces;
 
 use super::body::Idle;
+use super::failure::Failure;
 use super::tap::Cut;
 use crate::context::{Answer, AnswerForm, Binding, Call, Ruling, answer::Ending};
 use crate::dialect::{self, AnswerReader, BindError, BoundLeg, DialectId, JoinError, Joiner, Pass, Piece, Ruled};
@@ -134,6 +135,20 @@ impl Loss {
     }
 }
 
+impl Loss {
+    /// With the upstream's own words, if the piece with this data says that it failed.
+    fn in_words(self, data: Option<&[u8]>) -> Self {
+        match (self.cut, data) {
+            (Cut::Failed(_), Some(data)) => Self { cut: failed(Failure::said(data)), ..self },
+            (cut, _) => Self { cut, ..self },
+        }
+    }
+}
+
+fn failed(failure: Failure) -> Cut {
+    Cut::Failed(Arc::new(failure))
+}
+
 impl From<BindError> for Loss {
     fn from(error: BindError) -> Self {
         Self::new(Cut::Withheld, error.to_string())
@@ -142,7 +157,7 @@ impl From<BindError> for Loss {
 
 impl From<JoinError> for Loss {
     fn from(error: JoinError) -> Self {
-        let cut = if matches!(error, JoinError::Failed(_)) { Cut::Failed } else { Cut::Broken };
+        let cut = if matches!(error, JoinError::Failed(_)) { failed(Failure::unknown()) } else { Cut::Broken };
         Self::new(cut, error.to_string())
     }
 }
@@ -269,10 +284,11 @@ impl<D: Director> LegsBody<D> {
             if let Some(model) = model {
                 let _ = model.piece(&piece, &mut Vec::new());
             }
-            lost = match bound {
+            let bound_lost = match bound {
                 Some(bound) => passed(joiner.as_mut(), &mut out, |pass| bound.piece(&piece, pass)),
                 None => joiner.piece(&piece, &mut out).err().map(Loss::from),
             };
+            lost = bound_lost.map(|loss| loss.in_words(piece.data));
         });
         if pieces.is_blind() && lost.is_none() {
             // What nobody could read can be passed on only where nothing stands before it, and no call could be in it.
@@ -329,8 +345,9 @@ impl<D: Director> LegsBody<D> {
     fn leg_ended(&mut self) {
         let answer = self.leg.reader.finish();
         if !self.is_first && answer.ending != Ending::Complete {
-            let cut = if answer.ending == Ending::Failed { Cut::Failed } else { Cut::Unfinished };
-            return self.lost(&Loss::new(cut, answer.error.as_deref().unwrap_or("it was cut")));
+            let why = answer.error.as_deref().unwrap_or("it was cut");
+            let cut = if answer.ending == Ending::Failed { failed(Failure::unusable(why)) } else { Cut::Unfinished };
+            return self.lost(&Loss::new(cut, why));
         }
         let native = self.says_all().answer();
         if !self.is_first {
@@ -370,7 +387,7 @@ impl<D: Director> LegsBody<D> {
         if !breaks {
             self.end();
         }
-        self.phase = Phase::Over(breaks.then_some(loss.cut));
+        self.phase = Phase::Over(breaks.then(|| loss.cut.clone()));
     }
 
     fn end(&mut self) {
@@ -489,12 +506,10 @@ impl<D: Director + Unpin> Body for LegsBody<D> {
                     Poll::Pending => ready!(this.poll_silence(cx)),
                 },
                 Phase::Draining => ready!(this.poll_rest(cx)),
-                Phase::Over(Some(cut)) => {
-                    let cut = *cut;
-                    this.phase = Phase::Over(None);
-                    return Poll::Ready(Some(Err(cut)));
-                }
-                Phase::Over(None) => {
+                Phase::Over(cut) => {
+                    if let Some(cut) = cut.take() {
+                        return Poll::Ready(Some(Err(cut)));
+                    }
                     return Poll::Ready(this.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))));
                 }
             }

@@ -10,6 +10,7 @@ mod client_body;
 mod decode;
 mod earlier_answer;
 pub mod errors;
+mod failure;
 pub mod guard;
 pub mod inspect;
 pub mod leg_request;

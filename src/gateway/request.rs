@@ -166,7 +166,7 @@ async fn answer(
         }
     };
 
-    let mut response = relay(&exchange, answer, follow, again, place)?;
+    let mut response = relay(&exchange, answer, follow, again, place).await?;
     if let Some(renamed) = renamed {
         response = renamed.present(response).await?;
     }

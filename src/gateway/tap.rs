@@ -1,19 +1,26 @@
 //! What looks at an answer while it is relayed.
+use super::failure::Failure;
 use bytes::Bytes;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// How the upstream's answer broke off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Cut {
     /// The connection was lost, or the body was shorter than announced.
+    #[error("the connection was lost")]
     Broken,
     /// No byte for the upstream's idle timeout.
+    #[error("no byte came for too long")]
     Idle,
     /// The bytes ended in order, but the answer in them is not whole ([`Tap::is_whole`]).
+    #[error("its bytes ended early")]
     Unfinished,
-    /// The upstream said that it failed, behind what it had said before.
-    Failed,
+    /// The upstream said that it failed, or was not reached again, behind what it had said before.
+    #[error("the upstream failed: {0}")]
+    Failed(Arc<Failure>),
     /// What came may not go down: it could not be held to the tools that it may call.
+    #[error("it could not be held to its tools")]
     Withheld,
 }
 
@@ -31,7 +38,7 @@ impl From<std::io::Error> for Cut {
 }
 
 /// How the relay of an answer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// The upstream ended it.
     Complete,

@@ -158,7 +158,7 @@ fn restored_bytes(call: &Restored) -> usize {
 }
 
 fn result_bytes(result: &LegResult) -> usize {
-    [&result.id, &result.name, &result.text].iter().map(|text| size_of::<String>() + text.len()).sum()
+    [&result.id, &result.name, &result.kind, &result.text].iter().map(|text| size_of::<String>() + text.len()).sum()
 }
 
 fn leg_bytes(leg: &Leg) -> usize {

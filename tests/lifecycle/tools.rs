@@ -2,7 +2,7 @@
 use crate::speech::{Finish, Speech, Words, every_form};
 use crate::stage::{Agent, Play, Says, Stage, session};
 use crate::support::provider::answer;
-use crate::support::{Answer, Gate, Recorded, soon};
+use crate::support::{Answer, Gate, Recorded, Step, soon};
 use serde_json::{Value, json};
 
 const NO_BASH: &str = "
@@ -271,21 +271,85 @@ async fn an_answer_that_can_not_be_read_does_not_go_down_where_tools_bind() {
     assert!(answer.text().contains("api_error"), "{}", answer.text());
 }
 
-#[tokio::test]
-async fn an_upstream_that_fails_behind_a_refused_call_ends_the_stream_as_an_error() {
-    let fails = |request: &Recorded, n: usize| match n {
+/// What an overloaded provider says, and the words of it that name the error.
+fn overloaded(speech: Speech) -> (&'static str, [&'static str; 2]) {
+    match speech {
+        Speech::Anthropic => (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Too busy"}}"#,
+            [r#""type":"overloaded_error""#, r#""message":"Too busy""#],
+        ),
+        Speech::Gemini => (
+            r#"{"error":{"code":503,"message":"Too busy","status":"RESOURCE_BUSY"}}"#,
+            [r#""status":"RESOURCE_BUSY""#, r#""message":"Too busy""#],
+        ),
+        Speech::Chat | Speech::Responses => (
+            r#"{"error":{"message":"Too busy","type":"slow_down","code":"engine_overloaded","param":null}}"#,
+            [r#""code":"engine_overloaded""#, r#""message":"Too busy""#],
+        ),
+    }
+}
+
+/// An agent's answer behind a refused call, when the provider fails with these steps then.
+async fn fails_behind(speech: Speech, stream: bool, fails: fn(&Recorded, usize) -> Vec<Step>) -> Answer {
+    let says = move |request: &Recorded, n: usize| match n {
         0 => Speech::of(request).answer(request, n, &calls("let me", &["bash.1"])),
-        _ => answer("529 Overloaded", "content-type: application/json\r\n", "{}"),
+        _ => fails(request, n),
     };
+    let stage = Stage::play(Play { says: Box::new(says), ..no_bash(vec![Words::text("")]) }).await;
+    let mut agent = agent(&stage, speech, stream);
+    agent.history.push(crate::speech::Item::user("go"));
+    agent.ask().await
+}
+
+#[tokio::test]
+async fn an_upstream_that_fails_behind_a_refused_call_fails_for_the_client_in_its_own_words() {
+    for (speech, stream) in every_form() {
+        let failed = fails_behind(speech, stream, |request, _| {
+            let head = "content-type: application/json\r\nretry-after: 7\r\n";
+            answer("529 Overloaded", head, overloaded(Speech::of(request)).0)
+        })
+        .await;
+        let (status, text) = (failed.status(), failed.text());
+        let ended = ["message_stop", "[DONE]", "response.completed"].iter().any(|end| text.contains(end));
+        assert!(!ended, "{speech:?} {text}");
+        assert!(overloaded(speech).1.iter().all(|word| text.contains(word)), "{speech:?} {text}");
+        assert_eq!(status, if stream { 200 } else { 529 }, "{speech:?} {text}");
+        assert!(stream || failed.head.all("retry-after") == ["7"], "{speech:?} {:?}", failed.head.headers);
+    }
+}
+
+#[tokio::test]
+async fn an_upstream_that_leaves_behind_a_refused_call_is_an_error_too() {
+    for (speech, stream) in every_form() {
+        let failed = fails_behind(speech, stream, |_, _| vec![Step::Close]).await;
+        let (status, text) = (failed.status(), failed.text());
+        assert!(text.contains("error"), "{speech:?} {text}");
+        assert_eq!(status, if stream { 200 } else { 502 }, "{speech:?} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_leg_that_fails_in_its_middle_behind_a_refused_call_ends_with_the_upstreams_words() {
     for speech in crate::speech::ALL {
-        let stage = Stage::play(Play { says: Box::new(fails), ..no_bash(vec![Words::text("")]) }).await;
-        let mut agent = agent(&stage, speech, true);
-        agent.history.push(crate::speech::Item::user("go"));
-        let text = agent.ask().await.text();
-        assert!(
-            text.contains("error") && !text.contains("message_stop") && !text.contains("[DONE]"),
-            "{speech:?} {text}"
-        );
+        let failed = fails_behind(speech, true, |request, n| {
+            let speech = Speech::of(request);
+            let mut stream = speech.frames(n, &Words::text("half")).concat();
+            let end = stream.windows(4).position(|window| window == b"half").unwrap();
+            let end = end + stream[end..].windows(2).position(|window| window == b"\n\n").unwrap() + 2;
+            stream.truncate(end);
+            let name = if speech == Speech::Anthropic { "event: error\n" } else { "" };
+            let words = match speech {
+                Speech::Responses => {
+                    r#"{"type":"error","code":"engine_overloaded","message":"Too busy","param":null,"sequence_number":9}"#
+                }
+                _ => overloaded(speech).0,
+            };
+            stream.extend(format!("{name}data: {words}\n\n").into_bytes());
+            answer("200 OK", "content-type: text/event-stream\r\n", String::from_utf8(stream).unwrap())
+        })
+        .await;
+        let text = failed.text();
+        assert!(overloaded(speech).1.iter().all(|word| text.contains(word)), "{speech:?} {text}");
     }
 }
 
@@ -384,13 +448,8 @@ async fn an_answer_in_a_spelling_that_only_some_readers_take_does_not_go_down() 
         let stage = Stage::play(Play { says: Box::new(says), ..no_bash(vec![Words::text("")]) }).await;
         let mut agent = agent(&stage, Speech::Anthropic, false);
         agent.history.push(crate::speech::Item::user("go"));
-        let mut client = agent.begin().await;
-        client.head().await;
-        let mut came = Vec::new();
-        while let Ok(Some(chunk)) = client.chunk().await {
-            came.extend_from_slice(&chunk);
-        }
-        assert!(came.is_empty(), "{}", String::from_utf8_lossy(&came));
+        let answer = agent.ask().await;
+        assert!(answer.status() == 502 && !answer.text().contains("bash"), "{}", answer.text());
     }
 }
 
@@ -413,4 +472,34 @@ async fn a_call_behind_the_end_of_an_answer_does_not_go_down() {
         let (text, called) = heard(speech, true, &answer);
         assert!(text.contains("done") && called.is_empty(), "{speech:?} {}", answer.text());
     }
+}
+
+/// An answer of the Responses API with these items.
+fn response(items: &[&str]) -> String {
+    let usage = r#"{"input_tokens":1,"output_tokens":1}"#;
+    let items = items.join(",");
+    format!(r#"{{"id":"resp_1","object":"response","status":"completed","output":[{items}],"usage":{usage}}}"#)
+}
+
+#[tokio::test]
+async fn a_call_whose_result_can_not_be_a_text_is_refused_in_a_text_and_forgotten() {
+    let screen = r#"{"type":"computer_call","id":"cu_1","call_id":"c1","action":{"type":"wait"},"status":"completed"}"#;
+    let function = r#"{"type":"function_call","id":"fc_1","call_id":"c2","name":"look","arguments":"{}"}"#;
+    let says = move |_: &Recorded, n: usize| {
+        let items: &[&str] = if n == 0 { &[screen] } else { &[screen, function] };
+        answer("200 OK", "content-type: application/json\r\n", response(items))
+    };
+    let hooks =
+        "hooks: [{ name: judge, on: tool.call, when: 'tool.name == \"computer\"', run: { http: { url: 'HOOKS' } } }]";
+    let answers = Box::new(|_: &Value| (None, json!({"tool": {"deny": "NO SCREENS"}})));
+    let stage = Stage::play(Play { hooks, says: Box::new(says), answers, ..Play::default() }).await;
+    let mut agent = stage.agent(Speech::Responses, false);
+    let refused = agent.prompt("go").await;
+    assert!(refused.text().contains("NO SCREENS") && !refused.text().contains("computer_call"), "{}", refused.text());
+    assert_eq!(stage.bodies().len(), 1);
+    let shown = agent.prompt("look then").await;
+    assert!(shown.text().contains("function_call") && !shown.text().contains("computer_call"), "{}", shown.text());
+    agent.result("c2", "seen").await;
+    let last = stage.last_body().to_string();
+    assert!(last.contains("seen") && !last.contains("computer_call"), "{last}");
 }

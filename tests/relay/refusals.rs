@@ -16,7 +16,7 @@ fn assert_refused(answer: &Answer, status: u16, code: &'static str, dialect: Dia
         return;
     };
     let message = body.pointer("/error/message").and_then(|message| message.as_str()).unwrap().to_owned();
-    let error = WireError { status, code, message, request_id };
+    let error = WireError { status, code, message, request_id, said: None };
     assert_eq!(answer.body, dialect::of(dialect).error(&error, AnswerForm::Json));
 }
 

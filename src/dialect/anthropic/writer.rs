@@ -45,7 +45,8 @@ fn named(event: &Value) -> String {
 /// The body of an error answer. Codes of the thread beta go where clients look for them: they then send the whole
 /// history.
 pub(super) fn error(error: &WireError) -> Value {
-    let mut inner = json!({"type": kind(error.status), "message": error.message});
+    let said = error.said.as_ref().and_then(|said| said.kind.as_deref());
+    let mut inner = json!({"type": said.unwrap_or(kind(error.status)), "message": error.message});
     if error.code.starts_with("thread_") {
         inner["details"] = json!({"error_code": error.code});
     }

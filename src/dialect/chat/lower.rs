@@ -158,7 +158,7 @@ impl Edit<'_> {
 
     fn results_of(&self, index: usize, calls: &[&Restored]) -> Option<Vec<(Spot, String)>> {
         let results = restore::results(self.view, index, calls, |item| self.is_gone(item))?;
-        Some(results.into_iter().map(|(spot, _, result)| (spot, legs::result(result))).collect())
+        Some(results.into_iter().map(|(spot, result)| (spot, legs::result(result))).collect())
     }
 
     /// Puts calls into the answers that are not taken apart.

@@ -33,8 +33,9 @@ pub(super) fn error(error: &WireError, form: AnswerForm) -> Bytes {
 }
 
 fn error_value(error: &WireError) -> Value {
+    let said = error.said.as_ref().and_then(|said| said.kind.as_deref());
     json!({"error": {
-        "code": error.status, "message": error.message, "status": status(error.status),
+        "code": error.status, "message": error.message, "status": said.unwrap_or(status(error.status)),
         "details": [{"@type": "type.googleapis.com/google.rpc.RequestInfo", "requestId": error.request_id}],
     }})
 }

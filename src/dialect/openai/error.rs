@@ -6,7 +6,13 @@ use serde_json::{Value, json};
 
 /// The error object that the SDKs read `message`, `type`, `param` and `code` from.
 pub(in crate::dialect) fn object(error: &WireError) -> Value {
-    json!({"message": error.message, "type": kind(error.status), "param": null, "code": error.code})
+    let kind = error.said.as_ref().and_then(|said| said.kind.as_deref()).unwrap_or(kind(error.status));
+    json!({"message": error.message, "type": kind, "param": null, "code": code(error)})
+}
+
+/// The word for programs: the upstream's own, which may have none.
+pub(in crate::dialect) fn code(error: &WireError) -> Option<&str> {
+    error.said.as_ref().map_or(Some(error.code), |said| said.code.as_deref())
 }
 
 /// The body of an error answer.

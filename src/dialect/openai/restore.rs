@@ -43,7 +43,7 @@ pub(in crate::dialect) fn results<'p>(
     index: usize,
     calls: &[&'p Restored],
     is_gone: impl Fn(&Item) -> bool,
-) -> Option<Vec<(Spot, &'p Restored, &'p LegResult)>> {
+) -> Option<Vec<(Spot, &'p LegResult)>> {
     let told: Vec<_> = calls.iter().filter_map(|call| Some((*call, call.result.as_ref()?))).collect();
     if told.is_empty() {
         return Some(vec![]);
@@ -62,5 +62,5 @@ pub(in crate::dialect) fn results<'p>(
         Stands::Before(id) => answers(id).map_or(end, |item| Spot::Before(item.span.start)),
         Stands::Last | Stands::Instead(_) => end,
     };
-    Some(told.into_iter().map(|(call, result)| (spot(call), call, result)).collect())
+    Some(told.into_iter().map(|(call, result)| (spot(call), result)).collect())
 }

@@ -11,7 +11,6 @@ use crate::dialect::rewrite::{Rewrite, edited};
 use crate::dialect::split::Border;
 use crate::dialect::{LowerError, blocks};
 use crate::json::{Doc, ScanError, Splice, raw};
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// The request of the next leg: see `Dialect::extend`. What goes on behind a stored response or in a conversation carries
@@ -97,30 +96,33 @@ fn reply(leg: &Leg) -> Vec<String> {
             r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":{}}}]}}"#,
             raw::quote(text)
         )],
-        LegReply::Results(results) => {
-            results.iter().map(|told| result(type_of(leg, &told.id).as_deref(), told)).collect()
-        }
+        LegReply::Results(results) => results.iter().map(result).collect(),
     }
 }
 
-/// The type of the leg's call with this id.
-fn type_of<'l>(leg: &'l Leg, call: &str) -> Option<Cow<'l, str>> {
-    let item = leg.answer.iter().find(|item| raw::get_str(item, "call_id").as_deref() == Some(call))?;
-    raw::get_str(item, "type")
+/// Whether a call of this type has results that the gateway can give: a screenshot it can't, nor what it does not know.
+pub(super) fn takes_words(kind: &str) -> bool {
+    const WORDS: [&str; 6] =
+        ["function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"];
+    WORDS.contains(&kind)
 }
 
-/// What the model is told of a call of this type. Each kind of tool has results of its own.
-pub(super) fn result(kind: Option<&str>, result: &LegResult) -> String {
+/// What the model is told of a call. Each kind of tool has results of its own; a search that was not made found nothing, and
+/// has no place for why.
+pub(super) fn result(result: &LegResult) -> String {
     let [id, text] = [&result.id, &result.text].map(|text| raw::quote(text));
-    match kind {
-        Some("custom_tool_call") => format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{text}}}"#),
-        Some("local_shell_call") => format!(r#"{{"type":"local_shell_call_output","id":{id},"output":{text}}}"#),
-        Some("shell_call") => format!(
+    match result.kind.as_str() {
+        "custom_tool_call" => format!(r#"{{"type":"custom_tool_call_output","call_id":{id},"output":{text}}}"#),
+        "local_shell_call" => format!(r#"{{"type":"local_shell_call_output","id":{id},"output":{text}}}"#),
+        "shell_call" => format!(
             r#"{{"type":"shell_call_output","call_id":{id},"output":[{{"stdout":"","stderr":{text},"outcome":{{"type":"exit","exit_code":1}}}}]}}"#
         ),
-        Some("apply_patch_call") => {
+        "apply_patch_call" => {
             format!(r#"{{"type":"apply_patch_call_output","call_id":{id},"status":"failed","output":{text}}}"#)
         }
+        "tool_search_call" => format!(
+            r#"{{"type":"tool_search_output","call_id":{id},"execution":"client","status":"completed","tools":[]}}"#
+        ),
         _ => format!(r#"{{"type":"function_call_output","call_id":{id},"output":{text}}}"#),
     }
 }

@@ -2,10 +2,10 @@
 use super::restore::{Slot, slots};
 use super::view::{self, Input, Instructions};
 use super::{legs, results};
-use crate::context::{Item, Leg, LegResult, Place, RequestView, Restored, Role};
+use crate::context::{Item, Leg, Place, RequestView, Restored, Role};
 use crate::dialect::openai::insert::{self, Insertions, StringContent, Target};
+use crate::dialect::openai::omit;
 use crate::dialect::openai::restore::{self, Spot};
-use crate::dialect::openai::{omit, set};
 use crate::dialect::{LowerError, blocks, history};
 use crate::json::{Doc, Span, Splice, raw};
 use std::collections::{BTreeMap, HashSet};
@@ -32,7 +32,7 @@ pub(super) fn lower(doc: &Doc, view: &RequestView, places: &[Place]) -> Result<S
             Place::SystemFront { after, texts } => edit.system_front(*after, texts)?,
             Place::SystemEnd { texts } => edit.system_end(texts)?,
             Place::ItemEnd { item, texts } => edit.item_end(*item, texts)?,
-            Place::Owed { results } => edit.owed = results.iter().map(|told| edit.result(told)).collect(),
+            Place::Owed { results } => edit.owed = results.iter().map(legs::result).collect(),
             Place::Result { item, result: 0, replace, append } => {
                 edit.own_result(*item, replace.as_deref(), append)?;
             }
@@ -202,10 +202,7 @@ impl Edit<'_> {
 
     fn results_of(&self, index: usize, calls: &[&Restored]) -> Option<Vec<(Spot, String)>> {
         let results = restore::results(self.view, index, calls, |item| self.is_gone(item))?;
-        let item = |(spot, call, told): (Spot, &Restored, &LegResult)| {
-            (spot, legs::result(raw::get_str(&call.native, "type").as_deref(), told))
-        };
-        Some(results.into_iter().map(item).collect())
+        Some(results.into_iter().map(|(spot, told)| (spot, legs::result(told))).collect())
     }
 
     /// Puts calls into the answers that are not taken apart.
@@ -227,16 +224,6 @@ impl Edit<'_> {
             }
             self.around.extend(results);
         }
-    }
-
-    /// A result whose call only the provider has: the tools of this request say of which kind it was.
-    fn result(&self, told: &LegResult) -> String {
-        let tools = set(self.doc, "tools").map(|tools| tools.elements.as_slice()).unwrap_or_default();
-        let is_custom = tools.iter().map(|tool| self.doc.text(*tool)).any(|tool| {
-            raw::get_str(tool, "type").as_deref() == Some("custom")
-                && raw::get_str(tool, "name").as_deref() == Some(told.name.as_str())
-        });
-        legs::result(is_custom.then_some("custom_tool_call"), told)
     }
 
     fn is_gone(&self, item: &Item) -> bool {

@@ -34,8 +34,9 @@ use super::{
 };
 use crate::context::Binding;
 use crate::context::{Call, Edit, Leg, Operation, Place, RequestView};
-use crate::json::{Doc, Splice};
+use crate::json::{Doc, Splice, raw};
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -122,6 +123,10 @@ impl Dialect for Responses {
 
     fn results(&self, doc: &Doc, view: &RequestView, item: usize) -> Vec<ToolResult> {
         view.items.get(item).map(|item| results::results(doc, item)).unwrap_or_default()
+    }
+
+    fn result_kind(&self, call: &str) -> Option<String> {
+        raw::get_str(call, "type").filter(|kind| legs::takes_words(kind)).map(Cow::into_owned)
     }
 
     fn reader(&self, _form: AnswerForm) -> Box<dyn AnswerReader> {

@@ -101,7 +101,7 @@ pub(super) fn stream_error(wire: &WireError, form: AnswerForm, open: bool) -> By
         return error::body(wire);
     }
     let data = json!({
-        "type": "error", "code": wire.code, "message": wire.message, "param": null,
+        "type": "error", "code": error::code(wire), "message": wire.message, "param": null,
         "error": error::object(wire), "sequence_number": 0,
     });
     let end_of_open_frame = if open { "\n\n" } else { "" };

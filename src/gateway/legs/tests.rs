@@ -204,10 +204,11 @@ async fn a_first_leg_of_which_a_piece_could_not_be_read_passes_unasked() {
 #[tokio::test(start_paused = true)]
 async fn an_error_of_the_upstream_is_told_from_a_cut() {
     const ERROR: &str =
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"}}\n\n";
+        "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"x\"},\"type\":\"error\"}\n\n";
+    let said = ERROR.split_once("data: ").map(|(_, data)| Failure::said(data.as_bytes()));
     let leg = source([Ok(START), Ok(OPEN), Ok(TEXT), Ok(ERROR)]);
     let (body, _) = body(source(WHOLE), vec![leg], Duration::ZERO);
-    assert_eq!(drain(body).await.1, Some(Cut::Failed));
+    assert_eq!(drain(body).await.1, said.map(|said| Cut::Failed(said.into())));
 }
 
 /// One JSON body in chunks of 1 MiB, longer than any that is held.

@@ -4,6 +4,7 @@ use super::joined::Joined;
 use crate::context::{Answer, Leg, LegReply};
 use crate::dialect::{self, Endpoint};
 use crate::gateway::answer_head;
+use crate::gateway::failure::Failure;
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::Ended;
 use crate::json::{Doc, Rope};
@@ -38,7 +39,7 @@ pub(super) enum Refusal {
     #[error("the next request can't be made: {0}")]
     Body(String),
     #[error("the next request failed: {0}")]
-    Upstream(String),
+    Upstream(Arc<Failure>),
     #[error("the turn is not the running one any more")]
     Gone,
 }
@@ -64,9 +65,12 @@ impl Again {
         let native = native.clone().ok_or(Refusal::Unknown)?;
         let leg = Leg { id: answer.id.clone(), answer: native, reply };
         let body = self.next_body(leg.clone()).await?;
-        let (head, next) =
-            self.request.send(body.clone()).await.map_err(|error| Refusal::Upstream(error.to_string()))?;
-        self.check(&head)?;
+        let sent = self.request.send(body.clone()).await;
+        let (head, next) = sent.map_err(|error| Refusal::Upstream(Arc::new(Failure::from(&error))))?;
+        if !head.status.is_success() {
+            return Err(Refusal::Upstream(Arc::new(Failure::answered(&head, next).await)));
+        }
+        self.check(&head).map_err(|why| Refusal::Upstream(Arc::new(Failure::unusable(why))))?;
         self.joined.lock().go_on(leg, answer, body);
         Ok(next)
     }
@@ -94,17 +98,14 @@ impl Again {
         made.map_err(Refusal::Body)
     }
 
-    /// Whether an answer with this head can be joined.
-    fn check(&self, head: &Parts) -> Result<(), Refusal> {
-        if !head.status.is_success() {
-            return Err(Refusal::Upstream(format!("HTTP status {}", head.status.as_u16())));
-        }
+    /// Whether an answer with this head can be joined; why not.
+    fn check(&self, head: &Parts) -> Result<(), &'static str> {
         if answer_head::encoding(&head.headers).is_some() {
-            return Err(Refusal::Upstream("its answer is compressed, though identity was asked for".to_owned()));
+            return Err("its answer is compressed, though identity was asked for");
         }
         match answer_head::media_type(&head.headers) == self.media_type {
             true => Ok(()),
-            false => Err(Refusal::Upstream("its answer has another media type than the first".to_owned())),
+            false => Err("its answer has another media type than the first"),
         }
     }
 }

@@ -80,9 +80,9 @@ impl Directing {
     /// All calls of the leg were refused: the model is told, and goes on. Where that is not possible the client gets the
     /// reason as text.
     async fn answer_refused(&self, leg: &Ended) -> Next<LegBody> {
-        let results: Vec<LegResult> = leg.calls.iter().filter_map(told).collect();
-        let reply = || LegReply::Results(results.clone());
-        let refusal = match self.may_answer(leg) {
+        let results = self.results(leg);
+        let reply = || LegReply::Results(results.clone().unwrap_or_default());
+        let refusal = match self.may_answer(leg, results.as_deref()) {
             Ok(()) => match self.again.send(leg, reply()).await {
                 Ok(body) => {
                     metrics::counter!(names::REFUSED_CALLS, "result" => "answered").increment(1);
@@ -94,21 +94,41 @@ impl Directing {
         };
         metrics::counter!(names::REFUSED_CALLS, "result" => refusal.name()).increment(1);
         tracing::warn!("a leg of nothing but refused tool calls is not answered: {refusal}");
-        if let Refusal::Upstream(_) = refusal {
-            return Next::Broken(Cut::Failed);
+        if let Refusal::Upstream(failure) = refusal {
+            return Next::Broken(Cut::Failed(failure));
         }
-        if leg.answer.finish == Finish::ToolCalls && self.may_go_on {
+        if leg.answer.finish == Finish::ToolCalls && self.may_go_on && results.is_some() {
             self.again.speak(leg, reply());
         }
-        let mut reasons: Vec<String> = results.into_iter().map(|result| result.text).collect();
+        let mut reasons: Vec<&str> = leg.calls.iter().filter_map(reason).collect();
         reasons.dedup();
         Next::Say(reasons.join("\n"))
     }
 
+    /// The calls of the leg as elements of the native history; `None` where they are not known.
+    fn native_calls(&self, leg: &Ended) -> Option<Vec<String>> {
+        let native = leg.native.as_deref().map(|answer| dialect::of(self.again.endpoint.dialect).native_calls(answer));
+        native.filter(|native| native.len() == leg.calls.len())
+    }
+
+    /// What the model is told of the leg's refused calls; `None` where one of them can have no text for its result.
+    fn results(&self, leg: &Ended) -> Option<Vec<LegResult>> {
+        let native = self.native_calls(leg)?;
+        let refused = leg.calls.iter().zip(&native).filter(|(ruled, _)| !ruled.is_shown());
+        refused.map(|(ruled, native)| self.told(ruled, native)).collect()
+    }
+
+    /// What the model is told of a refused call.
+    fn told(&self, ruled: &Ruled, native: &str) -> Option<LegResult> {
+        let kind = dialect::of(self.again.endpoint.dialect).result_kind(native)?;
+        let (text, call) = (reason(ruled)?.to_owned(), &ruled.call);
+        Some(LegResult { id: call.id.clone(), name: call.name.clone(), kind, text, is_error: true })
+    }
+
     /// Whether the model may be told: it waits for results, and was not told too often in this answer.
-    fn may_answer(&self, leg: &Ended) -> Result<(), Refusal> {
+    fn may_answer(&self, leg: &Ended, results: Option<&[LegResult]>) -> Result<(), Refusal> {
         let waits = matches!(leg.answer.finish, Finish::ToolCalls | Finish::Stop) && !leg.answer.many;
-        if !self.may_go_on || !waits {
+        if !self.may_go_on || !waits || results.is_none() {
             return Err(Refusal::Unknown);
         }
         let cap = self.again.turns.config.continuation.max_per_turn;
@@ -120,8 +140,7 @@ impl Directing {
 
     /// The calls that later requests have to show otherwise than the client does.
     fn restored(&self, leg: &Ended) -> Vec<Restored> {
-        let native = leg.native.as_deref().map(|answer| dialect::of(self.again.endpoint.dialect).native_calls(answer));
-        let Some(native) = native.filter(|native| native.len() == leg.calls.len()) else {
+        let Some(native) = self.native_calls(leg) else {
             tracing::warn!("calls that the client does not get can't be put back into later requests");
             return Vec::new();
         };
@@ -136,16 +155,20 @@ impl Directing {
                     next.map_or(Stands::Last, |next| Stands::Before(known(next)))
                 }
             };
-            Some(Restored { native, stands, result: told(ruled) })
+            let result = self.told(ruled, &native);
+            // A call without its result is refused.
+            (result.is_some() || ruled.is_shown()).then_some(Restored { native, stands, result })
         };
         native.into_iter().enumerate().filter_map(restored).collect()
     }
 }
 
-/// What the model is told of a refused call.
-fn told(Ruled { call, ruling }: &Ruled) -> Option<LegResult> {
-    let Ruling::Refuse(text) = ruling else { return None };
-    Some(LegResult { id: call.id.clone(), name: call.name.clone(), text: text.clone(), is_error: true })
+/// Why a call is not made.
+fn reason(Ruled { ruling, .. }: &Ruled) -> Option<&str> {
+    match ruling {
+        Ruling::Refuse(text) => Some(text),
+        _ => None,
+    }
 }
 
 /// The key of a call in the client's copy of the answer.

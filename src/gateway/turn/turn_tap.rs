@@ -101,13 +101,13 @@ impl Tap for TurnTap {
     fn cut(&mut self, why: Cut) -> Option<Bytes> {
         if !self.follow.is_settled() {
             let answer = self.watch.finish();
-            let reason = match why {
-                Cut::Idle => "upstream_idle",
-                Cut::Failed => "upstream_error",
-                Cut::Broken | Cut::Unfinished => "cut",
-                Cut::Withheld => "withheld",
+            let (reason, error) = match &why {
+                Cut::Idle => ("upstream_idle", None),
+                Cut::Failed(failure) => ("upstream_error", Some(failure.to_string())),
+                Cut::Broken | Cut::Unfinished => ("cut", None),
+                Cut::Withheld => ("withheld", None),
             };
-            self.follow.fail(reason, None, answer.as_ref());
+            self.follow.fail(reason, error.as_deref(), answer.as_ref());
         }
         self.guard.as_mut().and_then(|guard| guard.cut(why))
     }

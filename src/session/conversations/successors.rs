@@ -148,7 +148,8 @@ mod tests {
         let store = Arc::new(MemoryStore::new());
         let conversations = Conversations::new(store.clone());
         let live = open(&conversations);
-        let result = LegResult { id: "c".into(), name: "bash".into(), text: "no".into(), is_error: true };
+        let result =
+            LegResult { id: "c".into(), name: "bash".into(), kind: String::new(), text: "no".into(), is_error: true };
         let goes_on = GoesOn { id: "resp_1".into(), owed: [result].into() };
         conversations.succeed(&live, "resp_1", goes_on.clone()).await.unwrap();
         for conversations in [&conversations, &Conversations::new(store)] {

@@ -176,7 +176,13 @@ fn a_fork_keeps_the_legs_before_its_point() {
 #[test]
 fn legs_weigh_what_they_hold() {
     let long = "x".repeat(10_000);
-    let results = vec![LegResult { id: String::new(), name: String::new(), text: long.clone(), is_error: true }];
+    let results = vec![LegResult {
+        id: String::new(),
+        name: String::new(),
+        kind: String::new(),
+        text: long.clone(),
+        is_error: true,
+    }];
     for leg in [leg(&long, ""), leg("", &long), Leg { reply: LegReply::Results(results), ..leg("", "") }] {
         let weight = ledger(vec![joined(at_prompt("a"), None, leg)]).bytes();
         assert!((long.len()..long.len() + 1000).contains(&weight), "{weight}");
@@ -185,7 +191,8 @@ fn legs_weigh_what_they_hold() {
 
 #[test]
 fn legs_read_back_as_they_were_stored() {
-    let results = vec![LegResult { id: "c".into(), name: "look".into(), text: "no".into(), is_error: true }];
+    let results =
+        vec![LegResult { id: "c".into(), name: "look".into(), kind: String::new(), text: "no".into(), is_error: true }];
     let told = Leg { reply: LegReply::Results(results), ..leg(r#"{"role":"assistant","content":"\u00e9"}"#, "") };
     let entry = Entry {
         anchor: at_prompt("a"),

@@ -139,7 +139,13 @@ fn a_whole_body_is_bound_as_a_stream_is() {
 }
 
 fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult { id: id.to_owned(), name: "bash".to_owned(), text: "no".to_owned(), is_error: true })
+    Some(LegResult {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        kind: String::new(),
+        text: "no".to_owned(),
+        is_error: true,
+    })
 }
 
 fn restored(native: &str, stands: Stands, result: Option<LegResult>) -> Restored {

@@ -9,7 +9,7 @@ fn reply() -> Reply {
 }
 
 fn error(status: u16, code: &'static str) -> WireError {
-    WireError { status, code, message: "why".to_owned(), request_id: "req_1".to_owned() }
+    WireError { status, code, message: "why".to_owned(), request_id: "req_1".to_owned(), said: None }
 }
 
 fn text(bytes: bytes::Bytes) -> String {

@@ -104,8 +104,13 @@ fn replies_are_complete_answers() {
 
 #[test]
 fn errors_have_the_shape_that_sdks_parse() {
-    let error =
-        WireError { status: 502, code: "upstream_unreachable", message: "down".to_owned(), request_id: "r".to_owned() };
+    let error = WireError {
+        status: 502,
+        code: "upstream_unreachable",
+        message: "down".to_owned(),
+        request_id: "r".to_owned(),
+        said: None,
+    };
     let object = json!({"message": "down", "type": "server_error", "param": null, "code": "upstream_unreachable"});
     let body: Value = serde_json::from_slice(&Chat.error(&error, AnswerForm::Json)).unwrap();
     assert_eq!(body, json!({"error": object}));

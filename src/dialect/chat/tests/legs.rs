@@ -26,7 +26,13 @@ fn the_next_leg_has_answer_and_reply_behind_the_history() {
     assert_eq!(CHAT.extended(&history(&[USER]), &one), history(&[USER, &said("One."), &told("go \"on\"")]));
     let silent = leg(&[], "go on");
     assert_eq!(CHAT.extended(&history(&[USER]), &silent), history(&[USER, &told("go on")]));
-    let result = LegResult { id: "c".to_owned(), name: "f".to_owned(), text: "no\n".to_owned(), is_error: true };
+    let result = LegResult {
+        id: "c".to_owned(),
+        name: "f".to_owned(),
+        kind: String::new(),
+        text: "no\n".to_owned(),
+        is_error: true,
+    };
     let results = Leg { id: None, answer: vec![CALL.to_owned()], reply: LegReply::Results(vec![result]) };
     assert_eq!(
         CHAT.extended(&history(&[USER]), &results),
@@ -99,7 +105,13 @@ fn calls_of_a_leg_are_not_sent_twice() {
         let calls: Vec<String> = calls.iter().map(|id| call(id)).collect();
         format!(r#"{{"role":"assistant","content":{text},"tool_calls":[{}]}}"#, calls.join(","))
     };
-    let result = LegResult { id: "c1".to_owned(), name: "f".to_owned(), text: "no".to_owned(), is_error: true };
+    let result = LegResult {
+        id: "c1".to_owned(),
+        name: "f".to_owned(),
+        kind: String::new(),
+        text: "no".to_owned(),
+        is_error: true,
+    };
     let legs = [Leg { id: None, answer: vec![with("null", &["c1"])], reply: LegReply::Results(vec![result]) }];
     let tool = r#"{"role":"tool","tool_call_id":"c1","content":"no"}"#;
     let first = with("null", &["c1"]);

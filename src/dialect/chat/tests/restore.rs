@@ -2,7 +2,13 @@ use super::*;
 use crate::context::{Leg, LegReply, LegResult, Restored, Stands};
 
 fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult { id: id.to_owned(), name: "bash".to_owned(), text: "no".to_owned(), is_error: true })
+    Some(LegResult {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        kind: String::new(),
+        text: "no".to_owned(),
+        is_error: true,
+    })
 }
 
 fn tool(id: &str) -> String {

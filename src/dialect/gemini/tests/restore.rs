@@ -27,7 +27,13 @@ fn response(name: &str, output: &str) -> String {
 }
 
 fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult { id: id.to_owned(), name: "bash".to_owned(), text: "no".to_owned(), is_error: true })
+    Some(LegResult {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        kind: String::new(),
+        text: "no".to_owned(),
+        is_error: true,
+    })
 }
 
 fn hidden(stands: Stands) -> Restored {

@@ -8,7 +8,7 @@ fn reply() -> Reply {
 }
 
 fn error(status: u16) -> WireError {
-    WireError { status, code: "upstream_idle", message: "why".to_owned(), request_id: "req_1".to_owned() }
+    WireError { status, code: "upstream_idle", message: "why".to_owned(), request_id: "req_1".to_owned(), said: None }
 }
 
 fn text(bytes: bytes::Bytes) -> String {

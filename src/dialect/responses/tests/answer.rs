@@ -134,8 +134,13 @@ fn a_refusal_in_words_is_told_from_an_answer() {
 
 #[test]
 fn stream_errors_have_both_known_shapes() {
-    let error =
-        WireError { status: 504, code: "upstream_idle", message: "idle".to_owned(), request_id: "r".to_owned() };
+    let error = WireError {
+        status: 504,
+        code: "upstream_idle",
+        message: "idle".to_owned(),
+        request_id: "r".to_owned(),
+        said: None,
+    };
     let stream = Responses.stream_error(&error, AnswerForm::Sse, true);
     assert!(stream.starts_with(b"\n\n"));
     let (event, data) = frames(&stream).remove(0);

@@ -63,9 +63,14 @@ fn the_next_leg_has_what_the_provider_does_not_know() {
 #[test]
 fn results_have_the_type_of_their_call() {
     let custom = r#"{"type":"custom_tool_call","call_id":"c2","name":"g","input":"x"}"#;
-    let result =
-        |id: &str| LegResult { id: id.to_owned(), name: "f".to_owned(), text: "no".to_owned(), is_error: true };
-    let reply = LegReply::Results(vec![result("c1"), result("c2")]);
+    let result = |id: &str, call: &str| LegResult {
+        id: id.to_owned(),
+        name: "f".to_owned(),
+        kind: Responses.result_kind(call).unwrap(),
+        text: "no".to_owned(),
+        is_error: true,
+    };
+    let reply = LegReply::Results(vec![result("c1", CALL), result("c2", custom)]);
     let leg = Leg { id: None, answer: vec![CALL.to_owned(), custom.to_owned()], reply };
     let outputs = [
         r#"{"type":"function_call_output","call_id":"c1","output":"no"}"#,

@@ -2,7 +2,17 @@ use super::*;
 use crate::context::{Leg, LegReply, LegResult, Restored, Stands};
 
 fn told(id: &str) -> LegResult {
-    LegResult { id: id.to_owned(), name: "bash".to_owned(), text: "no".to_owned(), is_error: true }
+    told_of("function_call", id)
+}
+
+fn told_of(kind: &str, id: &str) -> LegResult {
+    LegResult {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        kind: kind.to_owned(),
+        text: "no".to_owned(),
+        is_error: true,
+    }
 }
 
 fn tool(id: &str) -> String {
@@ -107,13 +117,26 @@ fn each_kind_of_call_has_results_of_its_own() {
             r#"{"type":"apply_patch_call","call_id":"t","operation":{}}"#,
             r#"{"type":"apply_patch_call_output","call_id":"t","status":"failed","output":"no"}"#,
         ),
+        (
+            r#"{"type":"tool_search_call","call_id":"t","execution":"client","arguments":{}}"#,
+            r#"{"type":"tool_search_output","call_id":"t","execution":"client","status":"completed","tools":[]}"#,
+        ),
     ] {
         let body = request(&[USER, &tool("u"), &output("u", "done")]);
-        let call = Restored { native: native.to_owned(), stands: Stands::Last, result: Some(told("t")) };
+        let kind = Responses.result_kind(native).unwrap();
+        let call = Restored { native: native.to_owned(), stands: Stands::Last, result: Some(told_of(&kind, "t")) };
         let expected = request(&[USER, &tool("u"), native, &output("u", "done"), result]);
         let lowered = RESPONSES.lowered(&body, &[restore(1, &[call])]);
         assert_eq!(lowered, expected);
         assert_eq!(RESPONSES.view(&lowered).items.len(), 4, "the result is one: {lowered}");
+    }
+}
+
+#[test]
+fn a_call_whose_result_is_no_text_has_none() {
+    for kind in ["computer_call", "strange_call"] {
+        let call = format!(r#"{{"type":"{kind}","call_id":"t","action":{{}}}}"#);
+        assert_eq!(Responses.result_kind(&call), None);
     }
 }
 
@@ -187,10 +210,11 @@ fn what_only_the_provider_has_is_answered_at_the_start_of_a_delta() {
         let body = |input: &str| format!(r#"{{"previous_response_id":"resp_1","input":{input}}}"#);
         assert_eq!(RESPONSES.lowered(&body(&input), std::slice::from_ref(&owed)), body(&expected));
     }
-    let body = r#"{"conversation":"c","tools":[{"type":"custom","name":"bash"}]}"#;
+    let body = r#"{"conversation":"c"}"#;
     let custom = no.replace("function_call", "custom_tool_call");
-    let expected = body.replace(r#"}]}"#, &format!(r#"}}],"input":[{custom}]}}"#));
-    assert_eq!(RESPONSES.lowered(body, std::slice::from_ref(&owed)), expected);
+    let expected = body.replace('}', &format!(r#","input":[{custom}]}}"#));
+    let of_custom = Place::Owed { results: vec![told_of("custom_tool_call", "t")].into() };
+    assert_eq!(RESPONSES.lowered(body, &[of_custom]), expected);
     let gone = [owed, Place::Omit { items: 0..1 }];
     let body = format!(r#"{{"previous_response_id":"resp_1","input":[{USER}]}}"#);
     assert_eq!(RESPONSES.lowered(&body, &gone), body.replace(USER, &no));
