@@ -84,6 +84,23 @@ pub(super) fn calls_in(dialect: &dyn Dialect, form: AnswerForm, answer: &str) ->
     reader.finish().calls.into_iter().map(|call| (call.name, call.input.get().to_owned())).collect()
 }
 
+/// What a leg costs that is held beside its own bytes: its calls, its choices, the end.
+const BESIDE: usize = 8 << 10;
+
+/// A leg of one long call can wait, where there is room for its bytes and not for twice as many.
+pub(super) fn what_waits_counts_once(dialect: &dyn Dialect, leg: &str) {
+    assert!(leg.len() > 4 * BESIDE, "too short to tell");
+    for binding in [asking(), only(&[])] {
+        let mut bound = BoundLeg::new(dialect.binder(AnswerForm::Sse, Arc::new(binding)), leg.len() + BESIDE);
+        for piece in pieces(AnswerForm::Sse, leg.as_bytes()) {
+            bound.piece(&piece.piece(), &mut |_| {}).unwrap();
+        }
+        let mut bound = BoundLeg::new(dialect.binder(AnswerForm::Sse, Arc::new(asking())), leg.len() / 8);
+        let mut pieces = pieces(AnswerForm::Sse, leg.as_bytes()).into_iter();
+        assert!(pieces.any(|piece| bound.piece(&piece.piece(), &mut |_| {}) == Err(BindError::TooLong)));
+    }
+}
+
 /// The law of all recorded streams: what is allowed passes byte for byte, whoever decided it.
 pub(super) fn what_is_allowed_passes_byte_for_byte(dialect: &dyn Dialect) {
     for (file, bytes, _) in samples(dialect) {

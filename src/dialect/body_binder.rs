@@ -111,3 +111,51 @@ impl<B: Bound> Binder for BodyBinder<B> {
         self.body.as_ref().map_or(0, Kept::len)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::context::{AnswerForm, Ruling};
+    use crate::dialect::binder_testing::{asking, bind, never, only};
+    use crate::dialect::{DialectId, of};
+
+    /// An answer with a call, as each dialect has it.
+    fn answer(id: DialectId) -> &'static str {
+        match id {
+            DialectId::Anthropic => {
+                r#"{"id":"m","content":[{"type":"tool_use","id":"t","name":"bash","input":{}}],"stop_reason":"tool_use"}"#
+            }
+            DialectId::Chat => {
+                r#"{"choices":[{"index":0,"message":{"tool_calls":[{"id":"t","type":"function","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#
+            }
+            DialectId::Responses => {
+                r#"{"id":"r","output":[{"type":"function_call","call_id":"t","name":"bash","arguments":"{}"}]}"#
+            }
+            DialectId::Gemini => {
+                r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"bash","args":{}}}]},"finishReason":"STOP"}]}"#
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_object_does_not_go_down_as_an_answer_in_json() {
+        for id in DialectId::ALL {
+            let answer = answer(id);
+            for body in [
+                format!("data: {answer}\n\n"),
+                format!("event: message\ndata: {answer}\n\ndata: [DONE]\n\n"),
+                format!("\u{feff}{answer}"),
+                format!("[{answer}]"),
+                format!("{{}}{answer}"),
+                format!("{answer}\n{answer}"),
+            ] {
+                for binding in [only(&["look"]), asking()] {
+                    let bound = bind(of(id), AnswerForm::Json, body.as_bytes(), binding, None, |_| Ruling::Allow);
+                    assert!(bound.is_err(), "{id:?} {body}");
+                }
+            }
+            let bound =
+                bind(of(id), AnswerForm::Json, answer.as_bytes(), only(&["look"]), Some("told"), never).unwrap();
+            assert!(bound.text.contains("told") && !bound.text.contains("bash"), "{id:?} {}", bound.text);
+        }
+    }
+}

@@ -16,8 +16,8 @@ const CALL_COST: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Calling {
     calls: Vec<OpenCall>,
-    /// What is kept of them, in bytes.
-    pub(super) size: usize,
+    /// What is kept of their texts, in bytes.
+    text: usize,
 }
 
 /// A piece of a call.
@@ -35,6 +35,8 @@ pub(super) struct Part {
 pub(super) struct Taken {
     calls: Vec<Part>,
     old: Option<Part>,
+    /// What they say that is kept of their calls, in bytes.
+    pub(super) text: usize,
 }
 
 impl Taken {
@@ -58,6 +60,7 @@ impl Calling {
     /// [`BindError::Renamed`], or [`BindError::Unreadable`] for what clients could read in several ways.
     pub(super) fn take(&mut self, delta: &Delta<'_>, binding: &Binding) -> Result<Taken, BindError> {
         let mut taken = Taken::default();
+        let before = self.text;
         for piece in delta.tool_calls.iter().flatten() {
             let call = self.find(piece);
             let forms = [(&piece.function, Form::Function), (&piece.custom, Form::Custom)];
@@ -74,7 +77,13 @@ impl Calling {
             let call = known.unwrap_or_else(|| self.open(OpenCall { form: Some(Form::Old), ..OpenCall::default() }));
             taken.old = Some(Part { call, index: 0, renames: self.hear(call, called, Form::Old, binding)? });
         }
+        taken.text = self.text - before;
         Ok(taken)
+    }
+
+    /// What counts as held of them, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.calls.len() * CALL_COST + self.text
     }
 
     /// The call that a piece belongs to: as the reader of answers has it.
@@ -91,14 +100,14 @@ impl Calling {
             return self.open(OpenCall { index: piece.index, id: id.into_owned(), ..OpenCall::default() });
         };
         if let Some(call) = self.calls.get_mut(at).filter(|call| call.id.is_empty()) {
-            self.size += id.len();
+            self.text += id.len();
             call.id = id.into_owned();
         }
         at
     }
 
     fn open(&mut self, call: OpenCall) -> usize {
-        self.size += CALL_COST + call.id.len();
+        self.text += call.id.len();
         self.calls.push(call);
         self.calls.len() - 1
     }
@@ -111,13 +120,13 @@ impl Calling {
         let mut renames = false;
         if let Some(name) = called.name.map(RawValue::get).filter(|name| *name != "null") {
             let part = raw::string(name).ok_or_else(|| BindError::Unreadable("a name that is no string".to_owned()))?;
-            self.size += part.len();
+            self.text += part.len();
             renames = call.name(&part, binding)?;
         }
         if call.verdict != Some(Glance::Pass) {
             for piece in [called.arguments, called.input].into_iter().flatten() {
                 let text = raw::string(piece.get()).unwrap_or(piece.get().into());
-                self.size += text.len();
+                self.text += text.len();
                 call.input.push_str(&text);
             }
         }

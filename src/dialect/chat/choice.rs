@@ -40,8 +40,10 @@ impl Bound {
         Ok((!is_empty).then(|| Kept::with_data(piece, parts.with(&written.calls, written.old))))
     }
 
+    /// What it counts as held, in bytes: the texts of calls once, where their pieces wait in these.
     pub(super) fn size(&self) -> usize {
-        CHOICE_COST + self.calling.size + self.held.iter().map(|(kept, _)| kept.len()).sum::<usize>()
+        let waits: usize = self.held.iter().map(|(kept, taken)| kept.len().saturating_sub(taken.text)).sum();
+        CHOICE_COST + self.calling.size() + waits
     }
 }
 

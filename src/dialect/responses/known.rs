@@ -48,8 +48,10 @@ impl Known {
         !self.is_shown() && !self.is_held()
     }
 
+    /// Its input counts once: where its pieces wait, in these.
     fn size(&self) -> usize {
-        CALL_COST + self.item.call.input.get().len() + self.held.iter().map(Kept::len).sum::<usize>()
+        let waits: usize = self.held.iter().map(Kept::len).sum();
+        CALL_COST + waits.max(self.item.call.input.get().len())
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::context::AnswerForm;
+use crate::context::{AnswerForm, Roster};
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
@@ -269,4 +269,30 @@ async fn trailers_of_a_single_leg_stay() {
     let all = body.collect().await.unwrap();
     assert_eq!(all.trailers(), Some(&trailers));
     assert_eq!(all.to_bytes(), whole);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_refused_call_comes_the_client_is_kept_alive() {
+    const CALL: &str = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"bash\",\"input\":{}}}\n\n";
+    const INPUT: &str = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}\n\n";
+    const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+    let to = Binding { tools: Roster::Only(std::iter::once("look".to_owned()).collect()), asks: false };
+    let binding = Some(Bound { to: to.into(), limit: 1 << 20 });
+    let wire = Wire { dialect: DialectId::Anthropic, form: AnswerForm::Sse, idle_timeout: IDLE, binding };
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let script = Script { legs: VecDeque::new(), thinks: Duration::ZERO, log: Arc::default() };
+    let mut body = LegsBody::new(Source(receiver), wire, script);
+    let mut next = async || body.frame().await.unwrap().unwrap().into_data().unwrap();
+    sender.send(Ok(START)).unwrap();
+    assert_eq!(next().await, START);
+    sender.send(Ok(CALL)).unwrap();
+    let begun = tokio::time::Instant::now();
+    assert_eq!(next().await, PING);
+    assert_eq!(begun.elapsed(), KEEP_ALIVE);
+    // What is left out is no word for the client.
+    sender.send(Ok(INPUT)).unwrap();
+    assert_eq!(next().await, PING);
+    // A ping of the upstream's own passes.
+    sender.send(Ok(PING)).unwrap();
+    assert_eq!((next().await, begun.elapsed()), (PING.into(), 2 * KEEP_ALIVE));
 }

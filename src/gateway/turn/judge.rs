@@ -115,3 +115,44 @@ fn fits(report: &HookReport, call: &Call) -> Result<(), HookFailure> {
 fn replaced(report: &HookReport) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(report.outcome.tool.input.as_ref()?).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Mode, OnError};
+    use crate::hooks::contract::ToolOutcome;
+    use crate::hooks::{Outcome, Status};
+    use serde_json::{Value, json};
+    use std::time::Duration;
+
+    fn gives(input: Option<Value>) -> HookReport {
+        let tool = ToolOutcome { input, ..ToolOutcome::default() };
+        HookReport {
+            hook: "a".into(),
+            slot: "a".into(),
+            status: Status::Ran,
+            duration: Duration::ZERO,
+            outcome: Outcome { tool, ..Outcome::default() },
+            would: None,
+            warnings: Vec::new(),
+            on_error: OnError::Skip,
+            mode: Mode::Enforce,
+        }
+    }
+
+    #[test]
+    fn a_text_is_the_input_of_free_form_tools_only() {
+        for (of, given, fit) in [
+            (r#"{"a":1}"#, None, true),
+            (r#"{"a":1}"#, Some(json!({"a": 2})), true),
+            (r#"{"a":1}"#, Some(json!("text")), false),
+            ("{}", Some(json!("{}")), false),
+            (r#""*** Begin""#, Some(json!("*** End")), true),
+            (r#""*** Begin""#, Some(json!({"patch": 1})), true),
+        ] {
+            let input = RawValue::from_string(of.to_owned()).unwrap();
+            let call = Call { id: "c".into(), name: "t".into(), input };
+            assert_eq!(fits(&gives(given.clone()), &call).is_ok(), fit, "{of} {given:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use crate::dialect::anthropic::Anthropic;
 use crate::dialect::anthropic::tests::PATH;
 use crate::dialect::binder_testing::{
     Bound, asking, bind, never, only, what_is_allowed_passes_byte_for_byte, what_is_refused_does_not_reach_the_client,
+    what_waits_counts_once,
 };
 use crate::dialect::testing::lower;
 use serde_json::{Value, json};
@@ -45,6 +46,47 @@ fn stream(leg: &str, binding: Binding, notice: Option<&str>, decide: impl Fn(&Ca
 fn recorded_streams_hold_to_the_law() {
     what_is_allowed_passes_byte_for_byte(&Anthropic);
     what_is_refused_does_not_reach_the_client(&Anthropic);
+}
+
+#[test]
+fn a_call_that_waits_counts_once() {
+    let part = "a".repeat(4096);
+    let input = [&[r#"{"x":""#], [part.as_str(); 16].as_slice(), &[r#""}"#]].concat();
+    what_waits_counts_once(&Anthropic, &message(&[tool(0, "t", "bash", &input)]));
+}
+
+/// What can't be read is not passed: a client might find a call in it.
+#[test]
+fn a_stream_in_which_a_call_could_be_missed_does_not_go_down() {
+    let call = || tool(0, "t", "bash", &["{}"]);
+    let (begin, end) = (message(&[]), |events: &[Value]| events.iter().map(frame).collect::<String>());
+    let begun = |content: &str| {
+        let block = format!(r#"{{"type":"message_start","message":{{"id":"m","content":[{content}],"usage":{{}}}}}}"#);
+        format!("event: message_start\ndata: {block}\n\n")
+    };
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {}});
+    let stop = json!({"type": "message_stop"});
+    for (stream, passes) in [
+        (begun(""), true),
+        (begun(r#"{"type":"text","text":"hi"}"#), true),
+        (begun(r#"{"type":"tool_use","id":"t","name":"bash","input":{}}"#), false),
+        (end(&call()), true),
+        // The message ends, and the call has not.
+        (end(&call()[..2]) + &frame(&delta), false),
+        (end(&call()[..1]) + &frame(&stop), false),
+        // Another block begins, and the call has not ended.
+        (end(&call()[..1]) + &end(&text(1, "hi")), false),
+        (end(&call()) + &end(&text(1, "hi")), true),
+        // Behind a refused call the indexes have a gap.
+        (end(&call()) + &end(&text(2, "hi")), false),
+        (begin, true),
+    ] {
+        for binding in [only(&["look"]), asking()] {
+            let deny = |_: &Call| Ruling::Refuse("no".to_owned());
+            let bound = bind(&Anthropic, AnswerForm::Sse, stream.as_bytes(), binding, None, deny);
+            assert_eq!(bound.is_ok(), passes, "{stream}");
+        }
+    }
 }
 
 #[test]

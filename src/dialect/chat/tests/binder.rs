@@ -3,7 +3,7 @@ use crate::context::{Binding, Call, Roster, Ruling};
 use crate::dialect::BindError;
 use crate::dialect::binder_testing::{
     Bound, asking, bind, deny, never, only, what_is_allowed_passes_byte_for_byte,
-    what_is_refused_does_not_reach_the_client,
+    what_is_refused_does_not_reach_the_client, what_waits_counts_once,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -54,6 +54,13 @@ fn stream(leg: &str, binding: Binding, notice: Option<&str>, decide: impl Fn(&Ca
 fn recorded_streams_hold_to_the_law() {
     what_is_allowed_passes_byte_for_byte(&Chat);
     what_is_refused_does_not_reach_the_client(&Chat);
+}
+
+#[test]
+fn a_call_that_waits_counts_once() {
+    let part = "a".repeat(4096);
+    let arguments = [&[r#"{"x":""#], [part.as_str(); 16].as_slice(), &[r#""}"#]].concat();
+    what_waits_counts_once(&Chat, &(call(0, "c", "bash", &arguments) + &end("tool_calls")));
 }
 
 #[test]

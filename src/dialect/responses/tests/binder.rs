@@ -4,7 +4,7 @@ use crate::context::{Binding, Call, Roster, Ruling};
 use crate::dialect::BindError;
 use crate::dialect::binder_testing::{
     Bound, asking, bind, deny, never, only, what_is_allowed_passes_byte_for_byte,
-    what_is_refused_does_not_reach_the_client,
+    what_is_refused_does_not_reach_the_client, what_waits_counts_once,
 };
 use std::collections::HashSet;
 
@@ -56,6 +56,55 @@ fn stream(leg: &str, binding: Binding, notice: Option<&str>, decide: impl Fn(&Ca
 fn recorded_streams_hold_to_the_law() {
     what_is_allowed_passes_byte_for_byte(&Responses);
     what_is_refused_does_not_reach_the_client(&Responses);
+}
+
+#[test]
+fn a_call_that_waits_counts_once() {
+    let part = "a".repeat(4096);
+    let arguments = [&[r#"{"x":""#], [part.as_str(); 16].as_slice(), &[r#""}"#]].concat();
+    what_waits_counts_once(&Responses, &end(call(begin(), "c", "bash", &arguments)));
+}
+
+#[test]
+fn a_call_that_is_another_one_when_it_is_complete_does_not_go_down() {
+    let (index, look) = (1, call_item("c", "look", ""));
+    let event = |kind: &str, item: &Value| json!({"type": kind, "output_index": index, "item": item});
+    for (complete, expected) in [
+        (call_item("c", "look", "{}"), Ok(())),
+        (call_item("c", "bash", "{}"), Err(BindError::Renamed)),
+        (call_item("other", "look", "{}"), Err(BindError::Renamed)),
+        (
+            json!({"id": "fc_c", "type": "custom_tool_call", "call_id": "c", "name": "look", "input": "x"}),
+            Err(BindError::Renamed),
+        ),
+        (json!({"id": "fc_c", "type": "message", "role": "assistant", "content": []}), Err(BindError::Renamed)),
+    ] {
+        let events = [event(ADDED, &look), event("response.output_item.done", &complete)];
+        let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        for binding in [only(&["look"]), asking()] {
+            let bound = try_stream(&text, binding, None, |_| Ruling::Allow);
+            assert_eq!(bound.map(drop), expected, "{complete}");
+        }
+    }
+}
+
+#[test]
+fn a_kind_of_call_that_is_not_known_is_one_where_the_client_answers_it() {
+    let item = |members: &str| format!(r#"{{"type":"strange_call","id":"x_1",{members}}}"#);
+    for (members, name) in [
+        (r#""call_id":"c""#, Some("strange")),
+        (r#""call_id":"c","name":"bash""#, Some("bash")),
+        (r#""call_id":"c","execution":"server""#, None),
+        (r#""status":"completed""#, None),
+    ] {
+        let done = r#"{"type":"response.output_item.done","output_index":0,"item":"#;
+        let text = format!("data: {done}{}}}\n\n", item(members));
+        let called = |bound: &Bound| bound.calls.first().map(|ruled| ruled.call.name.clone());
+        let asked = stream(&text, asking(), None, |_| Ruling::Refuse("no".to_owned()));
+        assert_eq!((called(&asked).as_deref(), asked.text == text), (name, name.is_none()), "{members}");
+        let bound = stream(&text, only(&["look"]), None, never);
+        assert_eq!((called(&bound).as_deref(), bound.text.contains("x_1")), (name, name.is_none()), "{members}");
+    }
 }
 
 #[test]
