@@ -10,18 +10,20 @@
 //!
 //! A leg that is lost before it said anything is none: the answer before it was complete, and the message ends with that.
 //! One that is lost in the middle of its words ends as any cut answer does, since half of it has gone down (invariant I7).
+mod leg;
+mod loss;
 mod pieces;
+mod steps;
 
 use super::body::Idle;
-use super::failure::Failure;
 use super::tap::Cut;
-use crate::context::{Answer, AnswerForm, Binding, Call, Ruling, answer::Ending};
-use crate::dialect::{self, AnswerReader, BindError, BoundLeg, DialectId, JoinError, Joiner, Pass, Piece, Ruled};
+use crate::context::{Answer, AnswerForm, Binding, Call, Ruling};
+use crate::dialect::{self, BoundLeg, DialectId, Joiner, Ruled};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use pieces::Pieces;
+use leg::Leg;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -123,58 +125,6 @@ pub struct LegsBody<D: Director> {
     silence: Idle,
 }
 
-/// Why a leg behind the first is no part of the message, or only half of one.
-struct Loss {
-    cut: Cut,
-    why: String,
-}
-
-impl Loss {
-    fn new(cut: Cut, why: impl Into<String>) -> Self {
-        Self { cut, why: why.into() }
-    }
-}
-
-impl Loss {
-    /// With the upstream's own words, if the piece with this data says that it failed.
-    fn in_words(self, data: Option<&[u8]>) -> Self {
-        match (self.cut, data) {
-            (Cut::Failed(_), Some(data)) => Self { cut: failed(Failure::said(data)), ..self },
-            (cut, _) => Self { cut, ..self },
-        }
-    }
-}
-
-fn failed(failure: Failure) -> Cut {
-    Cut::Failed(Arc::new(failure))
-}
-
-impl From<BindError> for Loss {
-    fn from(error: BindError) -> Self {
-        Self::new(Cut::Withheld, error.to_string())
-    }
-}
-
-impl From<JoinError> for Loss {
-    fn from(error: JoinError) -> Self {
-        let cut = if matches!(error, JoinError::Failed(_)) { failed(Failure::unknown()) } else { Cut::Broken };
-        Self::new(cut, error.to_string())
-    }
-}
-
-/// The running leg.
-struct Leg<B> {
-    body: B,
-    idle: Idle,
-    pieces: Pieces,
-    reader: Box<dyn AnswerReader>,
-    bound: Option<BoundLeg>,
-    /// All that it says is here.
-    closed: bool,
-    /// So is the end of its bytes.
-    drained: bool,
-}
-
 enum Phase<B> {
     Running,
     /// A call waits.
@@ -185,22 +135,6 @@ enum Phase<B> {
     Draining,
     /// Nothing follows, or the message breaks off here.
     Over(Option<Cut>),
-}
-
-impl<B> Leg<B> {
-    fn new(body: B, wire: &Wire) -> Self {
-        let dialect = dialect::of(wire.dialect);
-        let bind = |bound: &Bound| BoundLeg::new(dialect.binder(wire.form, bound.to.clone()), bound.limit);
-        Self {
-            body,
-            idle: Idle::new(wire.idle_timeout),
-            pieces: Pieces::new(wire.form),
-            reader: dialect.reader(wire.form),
-            bound: wire.binding.as_ref().map(bind),
-            closed: false,
-            drained: false,
-        }
-    }
 }
 
 impl<D: Director> LegsBody<D> {
@@ -249,186 +183,6 @@ impl<D: Director> LegsBody<D> {
         holds || (!self.is_first && !self.joiner.has_spoken())
     }
 
-    fn take(&mut self, data: &Bytes) {
-        if let Some(loss) = self.feed(|pieces, each| pieces.push(data, each)) {
-            return self.lost(&loss);
-        }
-        match self.says_all().is_over() {
-            true => self.close(),
-            false => self.advance(),
-        }
-    }
-
-    /// The joiner that gets everything that the model says.
-    fn says_all(&self) -> &dyn Joiner {
-        self.model.as_deref().unwrap_or(&*self.joiner)
-    }
-
-    /// Hands pieces to the reader and, through the binder, to the joiner. Why the leg is lost, if it is.
-    fn feed(&mut self, cut: impl FnOnce(&mut Pieces, &mut dyn FnMut(Piece<'_>))) -> Option<Loss> {
-        let Self { leg, joiner, model, ready, wire, is_first, .. } = self;
-        let Leg { pieces, reader, bound, .. } = leg;
-        let is_first = *is_first;
-        let (mut lost, mut out) = (None, Vec::new());
-        cut(pieces, &mut |piece| {
-            if lost.is_some() {
-                return;
-            }
-            match (piece.data, wire.form) {
-                (Some(data), AnswerForm::Json) => reader.body(data),
-                (Some(data), _) => reader.event(piece.event, data),
-                (None, AnswerForm::Sse) if !is_first && !is_comment(&piece.raw) => return,
-                (None, _) => {}
-            }
-            // A leg that it can't follow has no answer that could be sent back; whether it may go down is the other's question.
-            if let Some(model) = model {
-                let _ = model.piece(&piece, &mut Vec::new());
-            }
-            let bound_lost = match bound {
-                Some(bound) => passed(joiner.as_mut(), &mut out, |pass| bound.piece(&piece, pass)),
-                None => joiner.piece(&piece, &mut out).err().map(Loss::from),
-            };
-            lost = bound_lost.map(|loss| loss.in_words(piece.data));
-        });
-        if pieces.is_blind() && lost.is_none() {
-            // What nobody could read can be passed on only where nothing stands before it, and no call could be in it.
-            if bound.is_some() {
-                return Some(Loss::new(Cut::Withheld, "a piece of it is too long to be read"));
-            }
-            if !is_first {
-                return Some(Loss::new(Cut::Broken, "a piece of it is too long to be read"));
-            }
-        }
-        ready.extend(out);
-        lost
-    }
-
-    /// Lets the binder do something. Why the leg is lost, if it is.
-    fn bind(&mut self, act: impl FnOnce(&mut BoundLeg, &mut Pass<'_>) -> Result<(), BindError>) -> Option<Loss> {
-        let Self { leg, joiner, ready, .. } = self;
-        let bound = leg.bound.as_mut()?;
-        let mut out = Vec::new();
-        let lost = passed(joiner.as_mut(), &mut out, |pass| act(bound, pass));
-        ready.extend(out);
-        lost
-    }
-
-    /// All of the running leg is here.
-    fn close(&mut self) {
-        let cut_short = self.feed(|pieces, each| pieces.finish(each));
-        self.leg.closed = true;
-        match cut_short.or_else(|| self.bind(|bound, pass| bound.finish(pass))) {
-            Some(loss) => self.lost(&loss),
-            None => self.advance(),
-        }
-    }
-
-    /// Goes on with the first call that waits, or with the end of the leg.
-    fn advance(&mut self) {
-        let waiting = self.leg.bound.as_ref().and_then(|bound| bound.waiting()).cloned();
-        self.phase = match waiting {
-            Some(call) => Phase::Judging(self.director.judge(call)),
-            None if self.leg.closed => return self.leg_ended(),
-            None => Phase::Running,
-        };
-    }
-
-    fn judged(&mut self, ruling: Ruling) {
-        // Nothing was read meanwhile.
-        self.leg.idle.reset();
-        match self.bind(|bound, pass| bound.rule(ruling, pass)) {
-            Some(loss) => self.lost(&loss),
-            None => self.advance(),
-        }
-    }
-
-    fn leg_ended(&mut self) {
-        let answer = self.leg.reader.finish();
-        if !self.is_first && answer.ending != Ending::Complete {
-            let why = answer.error.as_deref().unwrap_or("it was cut");
-            let cut = if answer.ending == Ending::Failed { failed(Failure::unusable(why)) } else { Cut::Unfinished };
-            return self.lost(&Loss::new(cut, why));
-        }
-        let native = self.says_all().answer();
-        if !self.is_first {
-            self.director.heard(&answer, native.as_ref().is_none_or(|said| !said.is_empty()));
-        }
-        let bound = self.leg.bound.as_ref();
-        let calls = bound.map(|bound| bound.calls().to_vec()).unwrap_or_default();
-        let emptied = bound.is_some_and(BoundLeg::is_emptied);
-        let leg = Ended { answer, native, calls, emptied };
-        let asks = leg.answer.is_finished() || (leg.is_altered() && leg.answer.ending == Ending::Complete);
-        if !asks || self.leg.pieces.is_blind() {
-            return self.end();
-        }
-        self.phase = Phase::Deciding(self.director.after(leg));
-    }
-
-    /// The upstream broke the running leg off.
-    fn broke(&mut self, why: Cut) {
-        self.leg.drained = true;
-        // Local servers close the connection behind the marker, without the last chunk.
-        if self.leg.reader.is_terminal() {
-            return self.close();
-        }
-        if !self.is_first {
-            return self.lost(&Loss::new(why, "the upstream broke it off"));
-        }
-        self.feed(|pieces, each| pieces.finish(each));
-        self.end();
-        self.phase = Phase::Over(Some(why));
-    }
-
-    fn lost(&mut self, loss: &Loss) {
-        let spoken = self.joiner.has_spoken();
-        self.joiner.lose();
-        self.director.lost(&loss.why, spoken);
-        let breaks = spoken || self.is_first || self.owes || loss.cut == Cut::Withheld;
-        if !breaks {
-            self.end();
-        }
-        self.phase = Phase::Over(breaks.then(|| loss.cut.clone()));
-    }
-
-    fn end(&mut self) {
-        let mut out = Vec::new();
-        self.joiner.end(&mut out);
-        self.ready.extend(out);
-        self.phase = if self.leg.drained { Phase::Over(None) } else { Phase::Draining };
-    }
-
-    fn go_on(&mut self, next: Next<D::Body>, cx: &mut Context<'_>) {
-        let body = match next {
-            Next::End => return self.end(),
-            Next::Say(notice) => {
-                return match self.bind(|bound, pass| bound.close(Some(&notice), pass)) {
-                    Some(loss) => self.lost(&loss),
-                    None => self.end(),
-                };
-            }
-            Next::Broken(cut) => {
-                self.phase = Phase::Over(Some(cut));
-                return;
-            }
-            Next::Leg(body) => body,
-        };
-        self.owes = self.leg.bound.as_ref().is_some_and(BoundLeg::is_emptied);
-        if self.owes
-            && let Some(loss) = self.bind(|bound, pass| bound.close(None, pass))
-        {
-            return self.lost(&loss);
-        }
-        // Whether something comes does not matter: a body that is read to its end gives its connection back.
-        let _ = Pin::new(&mut self.leg.body).poll_frame(cx);
-        for joiner in self.model.iter_mut().chain([&mut self.joiner]) {
-            joiner.next_leg();
-        }
-        self.leg = Leg::new(body, &self.wire);
-        self.is_first = false;
-        self.trailers = None;
-        self.phase = Phase::Running;
-    }
-
     /// Keeps the client's connection alive. Ready when there is something to send.
     fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.silence.poll(cx));
@@ -457,28 +211,6 @@ impl<D: Director> LegsBody<D> {
         }
         Poll::Ready(())
     }
-}
-
-/// What a binder passes goes to the joiner, and on into `out`. Why the leg is lost, if it is.
-fn passed(
-    joiner: &mut dyn Joiner,
-    out: &mut Vec<Bytes>,
-    act: impl FnOnce(&mut Pass<'_>) -> Result<(), BindError>,
-) -> Option<Loss> {
-    let mut lost = None;
-    let bound = act(&mut |piece| {
-        if lost.is_none() {
-            lost = joiner.piece(&piece, out).err().map(Loss::from);
-        }
-    });
-    lost.or_else(|| bound.err().map(Loss::from))
-}
-
-/// Whether these are whole lines that say nothing. Behind others, as half an event is, the end of a message could not be
-/// read.
-fn is_comment(raw: &[u8]) -> bool {
-    let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    raw.last().is_some_and(ends) && raw.split(ends).all(|line| line.is_empty() || line.starts_with(b":"))
 }
 
 impl<D: Director + Unpin> Body for LegsBody<D> {

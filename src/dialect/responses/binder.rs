@@ -1,18 +1,21 @@
 //! Streamed responses, held to the tools that they may call: events of refused items are left out, and the others, and all
 //! numbers, run on without them.
+mod rulings;
+mod terminal;
+
 use super::bound::{self, CallItem, elements};
 use super::event::{ADDED, DONE, Event};
 use super::known::{Calls as KnownCalls, Known, read};
 use super::numbers::Numbers;
-use super::{input, notice};
-use crate::context::{Binding, Call, Glance, Ruling, binding};
+use crate::context::{Binding, Call, Glance, Ruling};
 use crate::dialect::binder::{BindError, Binder, Calls, Kept, Pass, Ruled};
 use crate::dialect::rewrite::Rewrite;
 use crate::dialect::{Piece, joiner};
-use crate::json::{Kind, raw};
+use crate::json::raw;
 use serde_json::value::RawValue;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use terminal::{Terminal, output};
 
 /// Binds a stream.
 #[derive(Debug)]
@@ -31,14 +34,6 @@ pub(super) struct StreamBinder {
     behind_end: Vec<Kept>,
     /// The id of a message that is added to the response.
     message_id: Option<String>,
-}
-
-/// The last event.
-#[derive(Debug)]
-struct Terminal {
-    piece: Kept,
-    /// Which of the items in its list are which calls.
-    listed: Vec<Option<usize>>,
 }
 
 impl StreamBinder {
@@ -195,81 +190,6 @@ impl StreamBinder {
         Ok(())
     }
 
-    /// The last event: its list may have calls that the stream did not bring.
-    fn terminal(&mut self, piece: &Piece<'_>, response: Option<&str>, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        let response = response.unwrap_or("{}");
-        self.message_id = self.message_id.take().or_else(|| Some(bound::message_id(response)));
-        let mut listed = vec![];
-        for item in elements(output(response)?) {
-            let at = match CallItem::read(item)? {
-                Some(call) => Some(self.known.listed(call, self.calls.binding())?),
-                None => None,
-            };
-            self.queue.extend(at);
-            listed.push(at);
-        }
-        self.behind = Some(Terminal { piece: Kept::of(piece), listed });
-        self.advance(pass)
-    }
-
-    /// Decides on what needs no question.
-    fn advance(&mut self, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        while let Some(known) = self.queue.front().and_then(|at| self.known.0.get(*at)) {
-            let call = known.item.call.clone();
-            match known.glance {
-                _ if known.ruling.is_some() => drop(self.queue.pop_front()),
-                Glance::Pass => self.decide(call, Ruling::Allow, pass)?,
-                Glance::Refuse => {
-                    let why = binding::not_there(&call.name);
-                    self.decide(call, Ruling::Refuse(why), pass)?;
-                }
-                Glance::Ask => {
-                    self.waiting = Some(call);
-                    return Ok(());
-                }
-            }
-        }
-        let Some(terminal) = self.behind.take() else { return Ok(()) };
-        // What never was complete is no call.
-        self.numbers.own |= self.known.holds();
-        self.known.0.iter_mut().filter(|known| known.is_held()).for_each(Known::drop);
-        if self.is_emptied() {
-            self.end = Some(terminal);
-            return Ok(());
-        }
-        self.pass_terminal(&terminal, None, pass)
-    }
-
-    fn decide(&mut self, call: Call, ruling: Ruling, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        let Some(known) = self.queue.pop_front().and_then(|at| self.known.0.get_mut(at)) else { return Ok(()) };
-        known.ruling = Some(ruling.clone());
-        let held = std::mem::take(&mut known.held);
-        self.calls.push(call, ruling.clone());
-        match &ruling {
-            Ruling::Refuse(_) => self.numbers.own |= !held.is_empty(),
-            Ruling::Allow => self.release(&held, pass)?,
-            Ruling::Replace(input) => self.replace(&held, input, pass)?,
-        }
-        Ok(())
-    }
-
-    /// The events of a call with another input, which comes in one piece.
-    fn replace(&mut self, held: &[Kept], input: &str, pass: &mut Pass<'_>) -> Result<(), BindError> {
-        let mut has_come = false;
-        for kept in held {
-            let piece = kept.piece();
-            let Some((_, event)) = read(&piece)? else { continue };
-            match input::edit(&event, input, &mut has_come) {
-                Some((key, value)) => {
-                    let value = value.map_err(BindError::unreadable)?;
-                    self.pass(&piece, &event, &[(key, value)], pass)?;
-                }
-                None => self.numbers.own |= event.sequence_number.is_some(),
-            }
-        }
-        Ok(())
-    }
-
     /// Passes an event with these members in the place of its own, under the numbers that it has for the client.
     fn pass(
         &mut self,
@@ -299,65 +219,10 @@ impl StreamBinder {
         pass(Kept::with_data(piece, edited.finish()).piece());
         Ok(())
     }
-
-    /// Passes the last event, with the calls in its list that the client gets, and behind them `notice`.
-    fn pass_terminal(
-        &mut self,
-        terminal: &Terminal,
-        notice: Option<&str>,
-        pass: &mut Pass<'_>,
-    ) -> Result<(), BindError> {
-        let piece = terminal.piece.piece();
-        let Some((_, event)) = read(&piece)? else { return Ok(()) };
-        let response = event.response.map_or("{}", RawValue::get);
-        let (mut kept, mut same) = (vec![], true);
-        for (item, at) in elements(output(response)?).into_iter().zip(&terminal.listed) {
-            let ruling = at.and_then(|at| self.known.0.get(at)?.ruling.as_ref()).unwrap_or(&Ruling::Allow);
-            let now = bound::ruled(item, ruling).map_err(BindError::unreadable)?;
-            same &= now.as_deref() == Some(item);
-            kept.extend(now);
-        }
-        let mut edits = vec![];
-        // Some servers leave the list empty, whatever the stream brought.
-        let notice = notice.filter(|_| !terminal.listed.is_empty());
-        if !same || notice.is_some() {
-            kept.extend(notice.map(str::to_owned));
-            let mut response = Rewrite::of(response).map_err(BindError::unreadable)?;
-            response.set("output", format!("[{}]", kept.join(",")));
-            edits.push(("response", response.finish()));
-        }
-        self.pass(&piece, &event, &edits, pass)
-    }
-
-    /// A message of the model's that is `text`; the complete item.
-    fn tell(&mut self, text: &str, pass: &mut Pass<'_>) -> String {
-        let id = self.message_id.clone().unwrap_or_else(|| bound::message_id("{}"));
-        let index = self.items - self.known.dropped_before(self.items).min(self.items);
-        let item = bound::message(&id, "completed", &bound::text_part(text));
-        self.numbers.own = true;
-        for (kind, members) in notice::events(&id, index, text) {
-            let number = self.numbers.last.map(|last| self.numbers.next(last));
-            let number = number.map(|number| format!(r#","sequence_number":{number}"#)).unwrap_or_default();
-            let data = format!(r#"{{"type":"{kind}",{members}{number}}}"#);
-            pass(Kept::made(Some(kind), data).piece());
-        }
-        item
-    }
 }
 
 fn unknown(kind: &str) -> BindError {
     BindError::Unreadable(format!("a call in {kind:?}"))
-}
-
-/// The list of a response's items.
-fn output(response: &str) -> Result<&str, BindError> {
-    match raw::kind(response) {
-        Some(Kind::Object) => {
-            let [output] = raw::pick(response, ["output"]).map_err(BindError::unreadable)?;
-            Ok(output.unwrap_or("[]"))
-        }
-        _ => Ok("[]"),
-    }
 }
 
 impl Binder for StreamBinder {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::context::{AnswerForm, Roster};
+use crate::gateway::failure::Failure;
 use futures_util::FutureExt;
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;

@@ -1,6 +1,7 @@
 //! A further leg of an answer: the request that is sent again with more in it.
 use super::Turns;
 use super::joined::Joined;
+use super::read::Read;
 use crate::context::{Answer, Leg, LegReply};
 use crate::dialect::{self, Endpoint};
 use crate::gateway::answer_head;
@@ -9,19 +10,38 @@ use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::Ended;
 use crate::json::{Doc, Rope};
 use crate::session::profile::Profile;
+use http::HeaderMap;
 use http::response::Parts;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What it takes to send the model back to work.
-pub(super) struct Again {
+/// Where a request came from: what is known of it before it goes up, to read it again.
+#[derive(Clone)]
+pub(super) struct Origin {
     pub(super) turns: Arc<Turns>,
     pub(super) endpoint: Endpoint,
     /// Which client.
-    pub(super) profile: Arc<Profile>,
+    profile: Arc<Profile>,
+}
+
+impl Origin {
+    pub(super) fn of(turns: &Arc<Turns>, read: &Read) -> Self {
+        Self { turns: turns.clone(), endpoint: read.endpoint().clone(), profile: read.profile.clone() }
+    }
+
+    /// To send `request` again, of which the body was `sent` and whose answer has this head.
+    pub(super) fn again(&self, head: &HeaderMap, request: LegRequest, sent: Rope, joined: Arc<Mutex<Joined>>) -> Again {
+        *joined.lock() = Joined::new(sent);
+        Again { origin: self.clone(), media_type: answer_head::media_type(head), request, joined }
+    }
+}
+
+/// What it takes to send the model back to work.
+pub(super) struct Again {
+    pub(super) origin: Origin,
     /// The media type of the first leg.
-    pub(super) media_type: Option<Vec<u8>>,
-    pub(super) request: LegRequest,
+    media_type: Option<Vec<u8>>,
+    request: LegRequest,
     pub(super) joined: Arc<Mutex<Joined>>,
 }
 
@@ -87,7 +107,7 @@ impl Again {
     /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent().to_bytes();
-        let (turns, endpoint, profile) = (self.turns.clone(), self.endpoint.clone(), self.profile.clone());
+        let Origin { turns, endpoint, profile } = self.origin.clone();
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
             let view = turns.view(&doc, &endpoint, &profile).map_err(|error| error.to_string())?;

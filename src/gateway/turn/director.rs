@@ -107,7 +107,8 @@ impl Directing {
 
     /// The calls of the leg as elements of the native history; `None` where they are not known.
     fn native_calls(&self, leg: &Ended) -> Option<Vec<String>> {
-        let native = leg.native.as_deref().map(|answer| dialect::of(self.again.endpoint.dialect).native_calls(answer));
+        let native =
+            leg.native.as_deref().map(|answer| dialect::of(self.again.origin.endpoint.dialect).native_calls(answer));
         native.filter(|native| native.len() == leg.calls.len())
     }
 
@@ -120,7 +121,7 @@ impl Directing {
 
     /// What the model is told of a refused call.
     fn told(&self, ruled: &Ruled, native: &str) -> Option<LegResult> {
-        let kind = dialect::of(self.again.endpoint.dialect).result_kind(native)?;
+        let kind = dialect::of(self.again.origin.endpoint.dialect).result_kind(native)?;
         let (text, call) = (reason(ruled)?.to_owned(), &ruled.call);
         Some(LegResult { id: call.id.clone(), name: call.name.clone(), kind, text, is_error: true })
     }
@@ -131,7 +132,7 @@ impl Directing {
         if !self.may_go_on || !waits || results.is_none() {
             return Err(Refusal::Unknown);
         }
-        let cap = self.again.turns.config.continuation.max_per_turn;
+        let cap = self.again.origin.turns.config.continuation.max_per_turn;
         if u32::try_from(self.again.joined.lock().answered()).unwrap_or(u32::MAX) >= cap {
             return Err(Refusal::Cap);
         }

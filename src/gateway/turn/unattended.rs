@@ -1,28 +1,22 @@
 //! The answer of a request that is no turn, held to the tools that hooks left it: nobody follows it, but tools bind.
 use super::Turns;
-use super::again::Again;
+use super::again::Origin;
 use super::director::{AnswerDirector, Directing};
-use super::joined::Joined;
 use super::read::Read;
 use super::watch::{Legs, Watched, actual_form};
 use crate::context::{AnswerForm, Binding, Operation, Roster, Step};
-use crate::dialect::Endpoint;
 use crate::gateway::answer_head;
 use crate::gateway::errors::GatewayError;
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
 use crate::gateway::legs::Bound;
 use crate::json::Rope;
-use crate::session::profile::Profile;
 use http::{HeaderMap, StatusCode};
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// What is known of such a request when its answer comes.
 pub struct Unattended {
-    turns: Arc<Turns>,
-    endpoint: Endpoint,
-    profile: Arc<Profile>,
+    origin: Origin,
     form: AnswerForm,
     binding: Arc<Binding>,
     may_go_on: bool,
@@ -37,9 +31,7 @@ impl Unattended {
         let view = &read.view;
         let asked = matches!(view.step, Step::Prompt { .. } | Step::Tool { .. });
         Some(Self {
-            turns: turns.clone(),
-            endpoint: read.endpoint().clone(),
-            profile: read.profile.clone(),
+            origin: Origin::of(turns, read),
             form: view.form,
             binding: Arc::new(Binding { tools, asks: false }),
             may_go_on: asked && !view.structured && view.choices <= 1,
@@ -64,15 +56,8 @@ impl Unattended {
         if answer_head::encoding(headers).is_some() {
             return Err(GatewayError::Withheld);
         }
-        let limit = self.turns.config.limits.held_response;
-        let again = Again {
-            turns: self.turns,
-            endpoint: self.endpoint,
-            profile: self.profile,
-            media_type: answer_head::media_type(headers),
-            request,
-            joined: Arc::new(Mutex::new(Joined::new(sent))),
-        };
+        let limit = self.origin.turns.config.limits.held_response;
+        let again = self.origin.again(headers, request, sent, Arc::default());
         let directing = Directing { again, may_go_on: self.may_go_on, judge: None, stopping: None };
         let legs = Legs {
             director: AnswerDirector::new(directing),
