@@ -52,6 +52,11 @@ impl Splice {
         self.edits.is_empty()
     }
 
+    /// The places that change.
+    pub fn places(&self) -> impl Iterator<Item = Span> {
+        self.edits.iter().map(|(span, _)| *span)
+    }
+
     /// These edits and `other`, both of a body of `len` bytes.
     ///
     /// # Errors

@@ -8,9 +8,9 @@ use super::read::Read;
 use super::upward::Upward;
 use super::{TurnError, Turns};
 use crate::context::edit::Globs;
-use crate::context::{Edit, Operation, RequestView, Roster};
+use crate::context::{Edit, Operation, RequestView, Role, Roster};
 use crate::dialect::ViewError;
-use crate::json::{Doc, Rope, ScanError, Splice};
+use crate::json::{Doc, Rope, ScanError, Span, Splice};
 use crate::session::ledger::Entry;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -49,6 +49,22 @@ impl Parts {
 
     const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// What the gateway's own texts and the model's alias change. Most stand inside of messages and leave the instructions
+    /// alone, so that rules about these need no second reading.
+    fn of_placed(placed: &Splice, read: &Read) -> Self {
+        let is_in_a_message = |place: Span| {
+            let items = &read.view.items;
+            let before = items.partition_point(|item| item.span.start < place.start);
+            let item = before.checked_sub(1).and_then(|last| items.get(last));
+            item.is_some_and(|item| item.role() != Role::System && place.end < item.span.end)
+        };
+        match placed {
+            _ if placed.is_empty() => Self::default(),
+            _ if placed.places().all(is_in_a_message) => Self::HISTORY,
+            _ => Self::SYSTEM.and(Self::HISTORY).and(Self::MODEL),
+        }
     }
 
     /// What an edit reads or changes. Instructions may stand in the history, and tools in both: where bytes meet, that is seen
@@ -106,12 +122,8 @@ const fn names_tools(edit: &Edit) -> bool {
 
 impl Draft {
     /// The client's body with what the gateway places in it.
-    pub(super) fn new(placed: Splice) -> Self {
-        let touched = match placed.is_empty() {
-            true => Parts::default(),
-            false => Parts::SYSTEM.and(Parts::HISTORY).and(Parts::MODEL),
-        };
-        Self { pending: placed, touched, ..Self::default() }
+    pub(super) fn new(placed: Splice, read: &Read) -> Self {
+        Self { touched: Parts::of_placed(&placed, read), pending: placed, ..Self::default() }
     }
 
     /// The body that was read last, without what is pending.

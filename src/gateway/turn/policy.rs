@@ -61,7 +61,7 @@ impl Turns {
         placed: Splice,
     ) -> Result<Policed, TurnError> {
         let kind = EventKind::ModelContext;
-        let mut draft = Draft::new(placed);
+        let mut draft = Draft::new(placed, read);
         if kept.is_empty() && !self.pipeline.has(kind) {
             return Ok(Policed { body: draft.body(read)?, ..Policed::default() });
         }
