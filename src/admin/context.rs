@@ -4,6 +4,7 @@ use super::error::{ApiError, ErrorBody};
 use super::select::{AgentSlot, Owner, SlotPath};
 use super::sessions::shown;
 use super::view::Session;
+use crate::knowledge;
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
@@ -35,6 +36,7 @@ pub(super) async fn set_context(
     body: Result<Json<NewContext>, JsonRejection>,
 ) -> Result<Json<Session>, ApiError> {
     let Json(NewContext { text }) = body?;
+    refuse_approved(&admin, &slot)?;
     let limit = admin.live.status().config().limits.outcome_text;
     let now = Timestamp::now();
     let mut set = Ok(false);
@@ -49,6 +51,12 @@ pub(super) async fn set_context(
     shown(&admin, &key).await
 }
 
+/// What is approved is set by nothing but a review, where reviews have a token of their own.
+fn refuse_approved(admin: &Admin, slot: &str) -> Result<(), ApiError> {
+    let reviewed = admin.live.status().config().knowledge.approve_token.is_some();
+    if reviewed && slot == knowledge::SLOT { Err(ApiError::NotReviewer) } else { Ok(()) }
+}
+
 /// Empty a slot
 #[utoipa::path(delete, path = "/v1/sessions/{id}/agents/{agent}/context/{slot}", tag = "context",
     params(SlotPath, Owner), responses(
@@ -58,6 +66,7 @@ pub(super) async fn clear_context(
     State(admin): State<Arc<Admin>>,
     AgentSlot { key, slot }: AgentSlot,
 ) -> Result<StatusCode, ApiError> {
+    refuse_approved(&admin, &slot)?;
     let mut was_set = false;
     let records = admin.live.turns().sessions().records.clone();
     records

@@ -67,7 +67,7 @@ pub(super) enum ApiError {
     #[error(transparent)]
     Slot(#[from] SlotError),
     /// A token that may do much, but not this.
-    #[error("approving, rejecting and editing take the token of knowledge.approve_token")]
+    #[error("reviews, and the texts that they approve, take the token of knowledge.approve_token")]
     NotReviewer,
     /// A proposal that can't be made or changed.
     #[error(transparent)]

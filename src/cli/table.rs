@@ -15,10 +15,15 @@ pub(super) fn table<const N: usize>(columns: &[&str; N], records: &[Value]) -> S
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// A character that can't act on the terminal: what agents and clients wrote is only to be read.
+fn visible(c: char) -> char {
+    if c.is_control() && !matches!(c, '\n' | '\t') { char::REPLACEMENT_CHARACTER } else { c }
+}
+
 /// A member as a person reads it.
 pub(super) fn cell(value: Option<&Value>) -> String {
     match value {
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => text.chars().map(visible).collect(),
         None | Some(Value::Null) => "-".into(),
         Some(other) => other.to_string(),
     }

@@ -98,6 +98,7 @@ impl Knowledge {
         supersedes: Option<String>,
     ) -> Result<Arc<Entry>, KnowledgeError> {
         let _one = self.changing.lock().await;
+        self.catch_up().await?;
         let entry = self.known(&id)?;
         match entry.status {
             Status::Approved => return Ok(entry),
@@ -121,6 +122,7 @@ impl Knowledge {
 
     async fn count_out(self: Arc<Self>, id: String, by: String) -> Result<Arc<Entry>, KnowledgeError> {
         let _one = self.changing.lock().await;
+        self.catch_up().await?;
         let entry = self.known(&id)?;
         match entry.status {
             Status::Rejected => return Ok(entry),

@@ -71,15 +71,19 @@ impl Directory {
         .await
     }
 
-    /// Deletes an entry's file.
+    /// Deletes every file of an entry: a copy that was left out before would take the place of the one that is gone.
     pub(super) async fn remove(&self, id: &str) -> Result<(), KnowledgeError> {
         let id = id.to_owned();
         self.aside(move |this| {
-            let path = this.file_of(&id);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
-                _ => Ok(()),
+            let all = files(this.path()).map_err(|error| failed(this.path(), &error))?;
+            let own = all.into_iter().filter(|path| read(path).is_ok_and(|entry| entry.id == id));
+            for path in own {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, &error)),
+                    _ => {}
+                }
             }
+            Ok(())
         })
         .await
     }

@@ -198,8 +198,21 @@ impl Entry {
         self.body = self.body.trim().to_owned();
         bounded("title", &self.title, MAX_TITLE)?;
         bounded("body", &self.body, MAX_BODY)?;
-        if let Some(tier) = &self.tier {
-            bounded("tier", tier, MAX_NAME)?;
+        printable("title", &self.title)?;
+        printable("body", &self.body)?;
+        let names = [
+            ("tier", &self.tier),
+            ("supersedes", &self.supersedes),
+            ("session", &self.origin.session),
+            ("agent", &self.origin.agent),
+            ("project", &self.origin.project),
+            ("hook", &self.origin.hook),
+        ];
+        for (member, name) in names.into_iter().filter_map(|(member, name)| Some((member, name.as_ref()?))) {
+            bounded(member, name, MAX_NAME)?;
+        }
+        if let Some(Tenant(tenant)) = &self.tenant {
+            bounded("tenant", tenant, MAX_NAME)?;
         }
         match &self.scope {
             Scope::Session { session } => bounded("session", session, MAX_NAME)?,
@@ -212,6 +225,21 @@ impl Entry {
         }
         Ok(self)
     }
+}
+
+/// A reviewer must see what is approved: a control character can repaint a terminal, and a mark of direction turns a text
+/// around.
+fn printable(member: &'static str, text: &str) -> Result<(), KnowledgeError> {
+    let hides = |c: char| (c.is_control() && !matches!(c, '\n' | '\t' | '\r')) || is_direction(c);
+    match text.chars().any(hides) {
+        true => Err(KnowledgeError::invalid(member, "holds control characters")),
+        false => Ok(()),
+    }
+}
+
+/// Unicode's embeddings, overrides and isolates (UAX 9, section 2).
+const fn is_direction(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn bounded(member: &'static str, text: &str, limit: usize) -> Result<(), KnowledgeError> {
@@ -289,6 +317,16 @@ pub(super) mod tests {
         for (bad, words) in [
             (entry("k", " ", "b"), "title: is empty"),
             (entry("k", "t", ""), "body: is empty"),
+            (entry("k", "a\u{1b}[2Jb", "b"), "title: holds control characters"),
+            (entry("k", "t", "a\u{202e}b"), "body: holds control characters"),
+            (
+                Entry { supersedes: Some("k".repeat(MAX_NAME + 1)), ..entry("k", "t", "b") },
+                "supersedes: has 257 bytes, at most 256 are kept",
+            ),
+            (
+                Entry { tenant: Some(Tenant("t".repeat(MAX_NAME + 1))), ..entry("k", "t", "b") },
+                "tenant: has 257 bytes, at most 256 are kept",
+            ),
             (entry("k", &"t".repeat(MAX_TITLE + 1), "b"), "title: has 257 bytes, at most 256 are kept"),
             (entry("k", "t", &"b".repeat(MAX_BODY + 1)), "body: has 8193 bytes, at most 8192 are kept"),
             (

@@ -34,6 +34,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The slot of a session in which approved knowledge stands.
+pub const SLOT: &str = "knowledge";
+
 /// Proposals of one tenant that nobody has looked at: more than a person will read is noise, and a hook that proposes with
 /// every turn would fill the store.
 pub const MAX_PENDING: usize = 500;

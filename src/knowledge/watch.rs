@@ -3,6 +3,7 @@ use super::{Knowledge, KnowledgeError};
 use crate::knowledge::entry::Entry;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,8 @@ use tokio::sync::Notify;
 const QUIET: Duration = Duration::from_millis(200);
 /// Longest wait for that: a folder in which something is written all the time is read all the same.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often to look where there is no watch: a folder that was taken away comes back.
+const UNWATCHED: Duration = Duration::from_secs(1);
 /// How often to look without an event: network file systems send none.
 const RECHECK: Duration = Duration::from_secs(30);
 
@@ -24,15 +27,19 @@ impl Knowledge {
         }
         let happened = Arc::new(Notify::new());
         let mut watcher = None;
+        let mut watched = None;
         loop {
-            // A folder that is gone takes its watch with it.
-            if watcher.is_none() || !directory.path().is_dir() {
-                watcher = watch(directory.path(), happened.clone());
+            // A folder that is gone, or is another one by now, takes its watch with it.
+            let folder = identity(directory.path());
+            if watcher.is_none() || folder != watched {
+                watcher = folder.and_then(|_| watch(directory.path(), happened.clone()));
+                watched = folder;
             }
             if let Err(error) = self.reread().await {
                 tracing::warn!(%error, "the directory of knowledge can't be read, what was read before stays");
             }
-            let _ = tokio::time::timeout(RECHECK, happened.notified()).await;
+            let patience = if watcher.is_some() { RECHECK } else { UNWATCHED };
+            let _ = tokio::time::timeout(patience, happened.notified()).await;
             let _ = tokio::time::timeout(PATIENCE, settled(&happened)).await;
         }
     }
@@ -42,10 +49,17 @@ impl Knowledge {
     /// # Errors
     /// [`KnowledgeError::File`] when it can't be read: what was read before stays.
     pub async fn reread(&self) -> Result<(), KnowledgeError> {
-        let Some(directory) = &self.directory else { return Ok(()) };
         let _one = self.changing.lock().await;
-        self.take_in(directory.read().await?);
-        self.note();
+        self.catch_up().await
+    }
+
+    /// Reads the directory, whoever has the lock of changes: a file that was edited a moment ago must not be written over
+    /// with what stood in it before.
+    pub(super) async fn catch_up(&self) -> Result<(), KnowledgeError> {
+        if let Some(directory) = &self.directory {
+            self.take_in(directory.read().await?);
+            self.note();
+        }
         Ok(())
     }
 
@@ -70,6 +84,12 @@ impl Knowledge {
             tracing::info!(changed, gone = gone.len(), "knowledge was read from its directory");
         }
     }
+}
+
+/// What makes a folder this one: its device and its number there.
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    let metadata = std::fs::metadata(folder).ok().filter(std::fs::Metadata::is_dir)?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 async fn settled(happened: &Notify) {

@@ -191,6 +191,30 @@ async fn a_directory_is_the_truth() {
 }
 
 #[tokio::test]
+async fn a_copy_of_a_file_does_not_outlive_its_rejection() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(&format!("knowledge: {{ dir: {:?} }}", folder.path())).await;
+    let id = learn(&rig, json!({"title": "Use uv", "body": "Not pip."})).await;
+    std::fs::copy(folder.path().join(format!("{id}.md")), folder.path().join("zz.md")).unwrap();
+    assert_eq!(rig.admin("POST", &format!("{ALL}/{id}/reject"), "").await.0, 200);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "both files are gone");
+    assert!(!knows(&rig, "s1", "k", "Use uv").await);
+}
+
+#[tokio::test]
+async fn a_review_does_not_write_over_what_was_edited_a_moment_ago() {
+    let folder = tempfile::tempdir().unwrap();
+    let rig = Rig::start(&format!("knowledge: {{ dir: {:?} }}", folder.path())).await;
+    let id = learn(&rig, json!({"title": "Use uv", "body": "Not pip."})).await;
+    let path = folder.path().join(format!("{id}.md"));
+    let edited = std::fs::read_to_string(&path).unwrap().replace("Not pip.", "Never pip.");
+    std::fs::write(&path, edited).unwrap();
+    learn(&rig, json!({"title": "Use pixi", "body": "Not uv.", "supersedes": id})).await;
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept.contains("Never pip.") && kept.contains("superseded"), "{kept}");
+}
+
+#[tokio::test]
 async fn knowledge_outlives_a_restart_and_moves_into_a_directory() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::Sled { path: folder.path().join("data") };

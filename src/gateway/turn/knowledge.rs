@@ -1,11 +1,9 @@
 //! What was approved stands in a session from its start on: in a slot of its record, placed like any other.
 use super::Turns;
-use crate::knowledge::Reader;
+use crate::knowledge::{Reader, SLOT};
 use crate::session::record::SessionRecord;
 use jiff::Timestamp;
 
-/// The slot.
-pub(super) const SLOT: &str = "knowledge";
 /// Who set it.
 const BY: &str = "hookgate";
 

@@ -67,7 +67,7 @@ impl Turns {
         }
         self.show(None, &mut draft, read)?;
         for HookEdits { hook, must_hold, edits } in kept {
-            match self.edited(read, identity, &draft, hook, edits) {
+            match read.aside(|| self.edited(read, identity, &draft, hook, edits)) {
                 Ok(next) => draft = next,
                 Err(Trouble { ambiguous: Some(error), .. }) => return Err(error.into()),
                 Err(Trouble { failure, .. }) => {
@@ -99,7 +99,8 @@ impl Turns {
                 if edits.is_empty() {
                     return Ok(None);
                 }
-                self.edited(read, identity, &draft, &report.hook, edits).map(Some).map_err(|trouble| {
+                let made = read.aside(|| self.edited(read, identity, &draft, &report.hook, edits));
+                made.map(Some).map_err(|trouble| {
                     ambiguous = trouble.ambiguous;
                     trouble.failure
                 })

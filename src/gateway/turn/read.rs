@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use std::borrow::Cow;
 use std::sync::Arc;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
 /// A request as the edge hands it over.
@@ -79,6 +80,13 @@ impl Read {
     /// What the path names.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.asked.endpoint
+    }
+
+    /// Does what takes as long as reading the body does; of a large one where it holds up no other request.
+    pub(super) fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        let has_others =
+            Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+        if self.doc.bytes().len() >= LARGE && has_others { tokio::task::block_in_place(work) } else { work() }
     }
 
     /// The dialect's code.
