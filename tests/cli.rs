@@ -123,9 +123,9 @@ fn sessions_list_follows_the_pages() {
     let folder = tempfile::tempdir().unwrap();
     let output = hookgate(folder.path(), &["sessions", "list", "--admin", &url, "--token", "tok"]);
     insta::assert_snapshot!(stdout(&output), @r"
-    ID         AGENT  TENANT  TURNS  LAST ACTIVE
-    s1         main   t_1     3      2026-01-02T03:04:05Z
-    session-2  qa     t_1     1      -
+    ID         AGENT  TENANT  TURNS  LAST ACTIVE           LABEL
+    s1         main   t_1     3      2026-01-02T03:04:05Z  -
+    session-2  qa     t_1     1      -                     -
     ");
     let requests = requests.join().unwrap();
     assert!(requests[0].starts_with("GET /v1/sessions HTTP/1.1") && requests[0].contains("Bearer tok"), "{requests:?}");

@@ -153,7 +153,8 @@ async fn only_what_is_pending_is_edited() {
 
 #[tokio::test]
 async fn reviews_take_their_own_token_where_there_is_one() {
-    let rig = Rig::start(&format!("knowledge: {{ approve_token: {REVIEWER} }}")).await;
+    let hooks = r#"hooks: [{ name: rules, on: session.start, run: { text: rules } }]"#;
+    let rig = Rig::start(&format!("{hooks}\nknowledge: {{ approve_token: {REVIEWER} }}")).await;
     let made = add(&rig, json!({"title": "t", "body": "b"})).await;
     let path = format!("{ALL}/{}", id(&made));
     for (method, path, body) in [
