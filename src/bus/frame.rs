@@ -1,5 +1,6 @@
 //! How the model reads a message: in a neutral frame that says where it comes from, and that its text can't close.
 use super::message::{Kind, Message};
+use crate::context::wrap::disarm;
 
 const OPEN: &str = "[session-bus]";
 const CLOSE: &str = "[/session-bus]";
@@ -14,29 +15,12 @@ pub fn framed(message: &Message) -> String {
     let from: String = from.chars().map(|c| if matches!(c, '[' | ']') { '_' } else { c }).collect();
     let unverified = if *verified { "" } else { " (unverified)" };
     let halt = if *kind == Kind::Halt { format!("\n{HALT}") } else { String::new() };
-    format!("{OPEN} {} from {from}{unverified}:\n{}{halt}\n{CLOSE}", kind.name(), guarded(text))
+    format!("{OPEN} {} from {from}{unverified}:\n{}{halt}\n{CLOSE}", kind.name(), disarm(text, &TAGS, "("))
 }
 
 /// Several messages as one text.
 pub fn joined<'m>(messages: impl IntoIterator<Item = &'m Message>) -> String {
     messages.into_iter().map(framed).collect::<Vec<_>>().join("\n\n")
-}
-
-/// Takes the meaning from tags of the frame's own name, whatever their case.
-fn guarded(text: &str) -> String {
-    let lower = text.to_ascii_lowercase();
-    let mut out = String::with_capacity(text.len());
-    let mut from = 0;
-    // ASCII lower case keeps every byte position.
-    for (at, _) in lower.match_indices('[') {
-        if TAGS.iter().any(|tag| lower[at..].starts_with(tag)) {
-            out.push_str(&text[from..at]);
-            out.push('(');
-            from = at + 1;
-        }
-    }
-    out.push_str(&text[from..]);
-    out
 }
 
 #[cfg(test)]

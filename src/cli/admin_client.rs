@@ -121,7 +121,26 @@ impl AdminClient {
         self.tell(method, path, query, None).await
     }
 
-    /// The same with a body.
+    /// All items of a list. Follows the pages; a cursor that comes again ends it.
+    pub(super) async fn list(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Vec<Value>, AdminError> {
+        let mut all = Vec::new();
+        let mut cursor: Option<String> = None;
+        loop {
+            let at = cursor.as_deref().map(|cursor| ("cursor", cursor));
+            let query: Vec<_> = query.iter().copied().chain(at).collect();
+            let mut page = self.ask(Method::GET, path, &query).await?;
+            if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
+                all.extend(items);
+            }
+            let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            if next.is_none() || next == cursor {
+                return Ok(all);
+            }
+            cursor = next;
+        }
+    }
+
+    /// The same as [`Self::ask`] with a body.
     pub(super) async fn tell(
         &self,
         method: Method,

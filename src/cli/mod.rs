@@ -18,6 +18,7 @@ use crate::app::AppError;
 use crate::config::Problems;
 use crate::telemetry::logs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -134,6 +135,11 @@ pub fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes a result: as JSON for programs, or its text for people.
+fn print_either(json: bool, value: &Value, text: &str) -> io::Result<()> {
+    if json { print(value) } else { print(text) }
 }
 
 /// Writes a line of a result.

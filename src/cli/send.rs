@@ -1,6 +1,7 @@
 //! `hookgate send`
 use super::admin_client::{AdminClient, AdminError, Target};
-use super::{CliError, print};
+use super::{CliError, print_either};
+use crate::session::record::MAIN;
 use clap::{Args, ValueEnum};
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -9,9 +10,6 @@ use std::time::Duration;
 
 /// How often `--wait` asks.
 const ASK_EVERY: Duration = Duration::from_millis(250);
-
-/// The agent of a session that has no sub-agents.
-const MAIN: &str = "main";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hookgate send --session 8f3a --kind correction 'Use bcrypt, not sha256'")]
@@ -53,9 +51,9 @@ pub(super) struct Send {
 enum Kind {
     /// Waits for the session's next request
     Note,
-    /// A turn that ends goes on with it
+    /// The same, said as a correction
     Correction,
-    /// The turn ends with it: no further tool calls are made
+    /// The same, and the model is told to end its turn
     Halt,
 }
 
@@ -116,12 +114,7 @@ impl Send {
     }
 
     fn show(&self, json: &Value, text: &str) -> Result<(), CliError> {
-        if self.json {
-            print(json)?
-        } else {
-            print(text)?
-        }
-        Ok(())
+        Ok(print_either(self.json, json, text)?)
     }
 }
 

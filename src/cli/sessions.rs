@@ -1,7 +1,8 @@
 //! `hookgate sessions list|show|end|clear|label`
 use super::admin_client::{AdminClient, AdminError, Target};
 use super::table::{cell, table};
-use super::{CliError, print};
+use super::{CliError, print_either};
+use crate::session::record::MAIN;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -11,9 +12,6 @@ use std::process::ExitCode;
 
 /// The columns of `list`, by the names in the API.
 const COLUMNS: [&str; 6] = ["id", "agent", "tenant", "turns", "last_active", "label"];
-
-/// The agent of a session that has no sub-agents.
-const MAIN: &str = "main";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hookgate sessions list")]
@@ -109,7 +107,7 @@ impl Sessions {
     async fn ask(&self, client: &AdminClient) -> Result<(), CliError> {
         match &self.command {
             Command::List => {
-                let mut all = list(client).await?;
+                let mut all = client.list(&["v1", "sessions"], &[]).await?;
                 all.sort_by_key(|record| Reverse(last_active(record)));
                 self.show(&Value::from(all.clone()), &table(&COLUMNS, &all))
             }
@@ -142,35 +140,12 @@ impl Sessions {
     }
 
     fn show(&self, json: &Value, text: &str) -> Result<(), CliError> {
-        if self.json {
-            print(json)?
-        } else {
-            print(text)?
-        }
-        Ok(())
+        Ok(print_either(self.json, json, text)?)
     }
 }
 
 fn last_active(record: &Value) -> Option<Timestamp> {
     record.get("last_active")?.as_str()?.parse().ok()
-}
-
-/// Follows the pages; a cursor that comes again ends it.
-async fn list(client: &AdminClient) -> Result<Vec<Value>, AdminError> {
-    let mut all = Vec::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let query: Vec<_> = cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
-        let mut page = client.ask(Method::GET, &["v1", "sessions"], &query).await?;
-        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-            all.extend(items);
-        }
-        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() || next == cursor {
-            return Ok(all);
-        }
-        cursor = next;
-    }
 }
 
 /// The names of the slots that were emptied.

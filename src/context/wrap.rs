@@ -20,7 +20,7 @@ const CLOSE: &str = "</context";
 /// `text` in its frame; `source` is the hook's or the slot's name.
 pub fn wrap(source: &str, standing: Standing, text: &str) -> String {
     let source = attribute(source);
-    let body = guard(text);
+    let body = disarm(text, &[OPEN, CLOSE], "&lt;");
     match standing {
         Standing::New => format!("{OPEN} source=\"{source}\">\n{body}\n{CLOSE}>"),
         Standing::Replaces => format!("{OPEN} source=\"{source}\" replaces=\"earlier\">\n{body}\n{CLOSE}>"),
@@ -44,16 +44,17 @@ fn attribute(name: &str) -> String {
     name.replace('&', "&amp;").replace('"', "&quot;").replace(['<', '>'], "_")
 }
 
-/// Takes the meaning from tags of the frame's own name, whatever their case.
-fn guard(text: &str) -> String {
+/// Takes the meaning from tags of a frame's own name, whatever their case: `instead` stands for the first character of each.
+/// `tags`: what they begin with, in lower case and with a character of one byte.
+pub fn disarm(text: &str, tags: &[&str], instead: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     // ASCII lower case keeps every byte position, so offsets of `lower` are offsets of `text`.
-    for (at, _) in lower.match_indices('<') {
-        if lower[at..].starts_with(OPEN) || lower[at..].starts_with(CLOSE) {
+    for (at, _) in lower.match_indices(|c| tags.iter().any(|tag| tag.starts_with(c))) {
+        if tags.iter().any(|tag| lower[at..].starts_with(tag)) {
             out.push_str(&text[from..at]);
-            out.push_str("&lt;");
+            out.push_str(instead);
             from = at + 1;
         }
     }

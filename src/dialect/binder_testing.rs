@@ -1,7 +1,7 @@
 //! What the tests of binding share.
 use super::leg_testing::{form_of, pieces, samples};
 use super::{BindError, BoundLeg, Dialect, Piece, Ruled};
-use crate::context::{AnswerForm, Binding, Call, Roster, Ruling};
+use crate::context::{AnswerForm, Binding, Call, LegResult, Roster, Ruling};
 use std::sync::Arc;
 
 /// More than any test holds, in bytes.
@@ -24,6 +24,17 @@ pub(super) struct Bound {
 pub(super) fn only(names: &[&str]) -> Binding {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
     Binding { tools: Roster::Only(names), asks: false }
+}
+
+/// What the model is told of a call of `bash` that was refused.
+pub(super) fn told(id: &str) -> Option<LegResult> {
+    Some(LegResult {
+        id: id.to_owned(),
+        name: "bash".to_owned(),
+        kind: String::new(),
+        text: "no".to_owned(),
+        is_error: true,
+    })
 }
 
 /// Every call is asked for.

@@ -204,8 +204,7 @@ impl Turn<'_> {
     ) -> (HookReport, Option<T>) {
         let mut report = firing.run_guarded(self.hook).await;
         let made = make(&report).map_err(|failure| report.fail(failure)).ok();
-        firing.record(self.hook, &report);
-        firing.propose(&report).await;
+        firing.close(self.hook, &report).await;
         (report, made)
     }
 }

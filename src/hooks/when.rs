@@ -57,16 +57,16 @@ impl When {
     /// `false` where the comparisons that the condition begins with say that it does not hold; costs next to nothing.
     #[must_use]
     pub(super) fn may_hold(&self, event: &Event) -> bool {
-        self.guards.pass(event)
+        self.guards.decide(event) != Some(false)
     }
 
-    /// Whether the condition holds; asked where it [may](Self::may_hold).
+    /// Whether the condition holds.
     ///
     /// # Errors
     /// [`HookFailure::When`] when something in it is undefined, or its value is not a bool.
     pub(super) async fn holds(&self, variables: &Variables<'_>) -> Result<bool, HookFailure> {
-        if self.guards.decide() {
-            return Ok(self.guards.pass(variables.event()));
+        if let Some(holds) = self.guards.decide(variables.event()) {
+            return Ok(holds);
         }
         variables.prepare(&self.needs).await;
         let scope = Scope { variables, until: Instant::now() + MAX_EVALUATION, late: AtomicBool::new(false) };

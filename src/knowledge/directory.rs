@@ -28,8 +28,8 @@ pub(super) struct Directory {
 /// What was found in it last.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The files of entries, which need not be named after them.
-    files: BTreeMap<String, PathBuf>,
+    /// The files of each entry, which need not be named after it: the one that counts, and then its copies.
+    files: BTreeMap<String, Vec<PathBuf>>,
     /// What is wrong, by file, as the log has it.
     broken: BTreeMap<PathBuf, String>,
 }
@@ -75,9 +75,8 @@ impl Directory {
     pub(super) async fn remove(&self, id: &str) -> Result<(), KnowledgeError> {
         let id = id.to_owned();
         self.aside(move |this| {
-            let all = files(this.path()).map_err(|error| failed(this.path(), &error))?;
-            let own = all.into_iter().filter(|path| read(path).is_ok_and(|entry| entry.id == id));
-            for path in own {
+            let copies = this.seen.lock().files.get(&id).cloned().unwrap_or_default();
+            for path in copies.into_iter().chain([this.named(&id)]) {
                 match fs::remove_file(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, &error)),
                     _ => {}
@@ -98,12 +97,14 @@ impl Directory {
         let mut now = Seen::default();
         for path in files(self.path())? {
             match read(&path) {
-                Ok(entry) if now.files.contains_key(&entry.id) => {
-                    now.broken.insert(path, format!("another file has the id {:?}", entry.id));
-                }
                 Ok(entry) => {
-                    now.files.insert(entry.id.clone(), path);
-                    entries.push(entry);
+                    let own = now.files.entry(entry.id.clone()).or_default();
+                    own.push(path.clone());
+                    if own.len() == 1 {
+                        entries.push(entry);
+                    } else {
+                        now.broken.insert(path, format!("another file has the id {:?}", entry.id));
+                    }
                 }
                 Err(what) => {
                     now.broken.insert(path, what);
@@ -120,8 +121,12 @@ impl Directory {
 
     /// The file of an entry: the one that it was found in, else one that is named after it.
     fn file_of(&self, id: &str) -> PathBuf {
-        let named = || self.path().join(format!("{id}.{ENDING}"));
-        self.seen.lock().files.get(id).cloned().unwrap_or_else(named)
+        let counts = self.seen.lock().files.get(id).and_then(|files| files.first().cloned());
+        counts.unwrap_or_else(|| self.named(id))
+    }
+
+    fn named(&self, id: &str) -> PathBuf {
+        self.path().join(format!("{id}.{ENDING}"))
     }
 
     async fn aside<T: Send + 'static>(

@@ -141,26 +141,24 @@ impl Knowledge {
     /// # Errors
     /// [`KnowledgeError::Store`] when the store can't be read.
     pub async fn open(dir: Option<PathBuf>, store: Arc<dyn Store>) -> Result<Arc<Self>, KnowledgeError> {
-        let knowledge = Self {
-            directory: dir.map(Directory::new),
-            shelves: RwLock::new(Shelves::default()),
-            changing: tokio::sync::Mutex::default(),
-            holds_any: AtomicBool::new(false),
-            store,
-        };
+        let knowledge = Self::empty(dir, store);
         knowledge.load().await?;
         Ok(Arc::new(knowledge))
     }
 
     /// Nothing, and nothing of it is kept.
     pub fn none() -> Arc<Self> {
-        Arc::new(Self {
-            store: Arc::new(MemoryStore::new()),
-            directory: None,
+        Arc::new(Self::empty(None, Arc::new(MemoryStore::new())))
+    }
+
+    fn empty(dir: Option<PathBuf>, store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            directory: dir.map(Directory::new),
             shelves: RwLock::new(Shelves::default()),
             changing: tokio::sync::Mutex::default(),
             holds_any: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Whether there is, or was since the start, anything that a model may see.

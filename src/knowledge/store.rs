@@ -4,6 +4,7 @@ use super::entry::{Entry, VERSION};
 use super::{Knowledge, KnowledgeError};
 use crate::session::store::{Change, Pair, Store, StoreError, keys};
 use bytes::Bytes;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Entries that one scan reads.
@@ -75,7 +76,8 @@ impl Knowledge {
         }
         let found = directory.read().await?;
         // Also what a crash has left in both.
-        let twice = stored.iter().filter(|entry| found.iter().any(|filed| filed.id == entry.id));
+        let ids: HashSet<&str> = found.iter().map(|entry| entry.id.as_str()).collect();
+        let twice = stored.iter().filter(|entry| ids.contains(entry.id.as_str()));
         self.store.write(twice.map(forget).collect()).await?;
         self.take_in(found);
         Ok(())

@@ -1,11 +1,11 @@
 //! `hookgate proposals list|show|add|approve|reject|edit`
 mod arguments;
 
-use crate::cli::admin_client::{AdminClient, AdminError, Target};
+use crate::cli::admin_client::{AdminClient, Target};
 use crate::cli::table::{cell, table};
-use crate::cli::{CliError, print};
+use crate::cli::{CliError, print_either};
 use crate::config;
-use arguments::{Command, Status, Which, members, text, word};
+use arguments::{Command, Which, members, text, word};
 use clap::Args;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,10 @@ impl Proposals {
     async fn ask(&self, client: &AdminClient) -> Result<(), CliError> {
         match &self.command {
             Command::List { status, tenant } => {
-                let all = list(client, *status, tenant.as_deref()).await?;
+                let status = status.map(word);
+                let query = [("status", status.as_deref()), ("tenant", tenant.as_deref())];
+                let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+                let all = client.list(&["v1", "proposals"], &query).await?;
                 self.show(&Value::from(all.clone()), &table(&COLUMNS, &all))
             }
             Command::Show(Which { id }) => {
@@ -105,12 +108,7 @@ impl Proposals {
     }
 
     fn show(&self, json: &Value, text: &str) -> Result<(), CliError> {
-        if self.json {
-            print(json)?
-        } else {
-            print(text)?
-        }
-        Ok(())
+        Ok(print_either(self.json, json, text)?)
     }
 }
 
@@ -121,26 +119,6 @@ fn whole(body: &str) -> std::io::Result<String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Follows the pages; a cursor that comes again ends it.
-async fn list(client: &AdminClient, status: Option<Status>, tenant: Option<&str>) -> Result<Vec<Value>, AdminError> {
-    let status = status.map(word);
-    let mut all = Vec::new();
-    let mut cursor: Option<String> = None;
-    loop {
-        let query = [("status", status.as_deref()), ("tenant", tenant), ("cursor", cursor.as_deref())];
-        let query: Vec<_> = query.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        let mut page = client.ask(Method::GET, &["v1", "proposals"], &query).await?;
-        if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
-            all.extend(items);
-        }
-        let next = page.get("next").and_then(Value::as_str).map(str::to_owned);
-        if next.is_none() || next == cursor {
-            return Ok(all);
-        }
-        cursor = next;
-    }
 }
 
 fn details(proposal: &Value) -> String {

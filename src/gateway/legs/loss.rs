@@ -14,9 +14,7 @@ impl Loss {
     pub(super) fn new(cut: Cut, why: impl Into<String>) -> Self {
         Self { cut, why: why.into() }
     }
-}
 
-impl Loss {
     /// With the upstream's own words, if the piece with this data says that it failed.
     pub(super) fn in_words(self, data: Option<&[u8]>) -> Self {
         match (self.cut, data) {

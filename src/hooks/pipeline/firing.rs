@@ -51,8 +51,7 @@ impl<'a> Firing<'a> {
 impl Firing<'_> {
     pub(super) async fn report(&self, hook: &Entry) -> HookReport {
         let report = self.run_guarded(hook).await;
-        self.record(hook, &report);
-        self.propose(&report).await;
+        self.close(hook, &report).await;
         report
     }
 
@@ -124,8 +123,9 @@ impl Firing<'_> {
         }
     }
 
-    /// Hands on what a hook proposes.
-    pub(super) async fn propose(&self, report: &HookReport) {
+    /// What follows a run, however it ended: it is counted and logged, and what the hook proposes is handed on.
+    pub(super) async fn close(&self, hook: &Entry, report: &HookReport) {
+        self.record(hook, report);
         if !report.outcome.propose.is_empty() {
             proposals::hand_on(self.pipeline.knowledge(), self.event, report).await;
         }
@@ -133,7 +133,7 @@ impl Firing<'_> {
 
     /// Counts the run, and logs once what an operator has to know. The words stand in the message too, so that a plain
     /// search of the log for the hook's name finds what became of it.
-    pub(super) fn record(&self, hook: &Entry, report: &HookReport) {
+    fn record(&self, hook: &Entry, report: &HookReport) {
         let (name, event) = (&*report.hook, self.kind.name());
         let would = report.would_effects(self.kind);
         hook.meters.count(self.kind, report, &would);

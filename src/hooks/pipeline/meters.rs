@@ -31,13 +31,14 @@ impl Meters {
     /// Counts a run, and what an audited hook would have done.
     pub(super) fn count(&self, kind: EventKind, report: &HookReport, would: &[&'static str]) {
         let Some(figures) = self.runs(kind, &report.status, &report.hook) else { return };
-        let labels = || labels(kind, &report.hook);
         if report.status != Status::SkippedByWhen {
-            let seconds = figures.seconds.get_or_init(|| metrics::histogram!(names::HOOK_SECONDS, &labels()[..]));
+            let seconds = figures
+                .seconds
+                .get_or_init(|| metrics::histogram!(names::HOOK_SECONDS, &labels(kind, &report.hook)[..]));
             seconds.record(report.duration);
         }
         for effect in would {
-            let [hook, event] = labels();
+            let [hook, event] = labels(kind, &report.hook);
             let labels = [hook, event, ("effect", SharedString::const_str(effect))];
             metrics::counter!(names::HOOK_AUDITS, &labels[..]).increment(1);
         }

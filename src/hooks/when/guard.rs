@@ -46,17 +46,13 @@ impl Guards {
         Self { list, whole }
     }
 
-    /// Whether a condition that [passes](Self::pass) holds, without asking further.
-    pub(super) const fn decide(&self) -> bool {
-        self.whole
-    }
-
-    /// Whether the condition can still hold.
-    pub(super) fn pass(&self, event: &Event) -> bool {
-        self.list.iter().all(|guard| {
+    /// Whether the condition holds; `None` where the interpreter has to say.
+    pub(super) fn decide(&self, event: &Event) -> Option<bool> {
+        let passes = self.list.iter().all(|guard| {
             let fact = guard.fact.of(event);
             guard.texts.iter().any(|text| text == fact) == guard.among
-        })
+        });
+        (self.whole || !passes).then_some(passes)
     }
 }
 

@@ -4,8 +4,8 @@ use crate::dialect::Dialect as _;
 use crate::dialect::anthropic::Anthropic;
 use crate::dialect::anthropic::tests::PATH;
 use crate::dialect::binder_testing::{
-    Bound, asking, bind, never, only, what_is_allowed_passes_byte_for_byte, what_is_refused_does_not_reach_the_client,
-    what_waits_counts_once,
+    Bound, asking, bind, never, only, told, what_is_allowed_passes_byte_for_byte,
+    what_is_refused_does_not_reach_the_client, what_waits_counts_once,
 };
 use crate::dialect::testing::lower;
 use serde_json::{Value, json};
@@ -178,16 +178,6 @@ fn a_whole_body_is_bound_as_a_stream_is() {
     let error = br#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#;
     let passed = bind(&Anthropic, AnswerForm::Json, error, only(&[]), None, never).unwrap();
     assert_eq!(passed.text.as_bytes(), error);
-}
-
-fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult {
-        id: id.to_owned(),
-        name: "bash".to_owned(),
-        kind: String::new(),
-        text: "no".to_owned(),
-        is_error: true,
-    })
 }
 
 fn restored(native: &str, stands: Stands, result: Option<LegResult>) -> Restored {

@@ -1,15 +1,6 @@
 use super::*;
-use crate::context::{Leg, LegReply, LegResult, Restored, Stands};
-
-fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult {
-        id: id.to_owned(),
-        name: "bash".to_owned(),
-        kind: String::new(),
-        text: "no".to_owned(),
-        is_error: true,
-    })
-}
+use crate::context::{Leg, LegReply, Restored, Stands};
+use crate::dialect::binder_testing::told;
 
 fn tool(id: &str) -> String {
     format!(r#"{{"id":"{id}","type":"function","function":{{"name":"bash","arguments":"{{}}"}}}}"#)

@@ -1,5 +1,6 @@
 use super::PATH;
-use crate::context::{Leg, LegReply, LegResult, Place, Restored, Stands};
+use crate::context::{Leg, LegReply, Place, Restored, Stands};
+use crate::dialect::binder_testing::told;
 use crate::dialect::testing::{lower, tail};
 
 const PROMPT: &str = r#"{"role":"user","parts":[{"text":"Go."}]}"#;
@@ -24,16 +25,6 @@ fn call(name: &str, args: &str) -> String {
 
 fn response(name: &str, output: &str) -> String {
     format!(r#"{{"functionResponse":{{"name":"{name}","response":{{"output":"{output}"}}}}}}"#)
-}
-
-fn told(id: &str) -> Option<LegResult> {
-    Some(LegResult {
-        id: id.to_owned(),
-        name: "bash".to_owned(),
-        kind: String::new(),
-        text: "no".to_owned(),
-        is_error: true,
-    })
 }
 
 fn hidden(stands: Stands) -> Restored {
