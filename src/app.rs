@@ -187,12 +187,13 @@ async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Ar
     let store = open_store(&config.store).await?;
     let knowledge = Knowledge::open(config.knowledge.dir.clone(), store.clone()).await?;
     let sessions = Sessions::new(config, store).await.map_err(TurnsError::from)?;
-    let mut pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
+    let bus = Arc::new(Bus::open(sessions.records.clone()).await?);
+    let pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
+    let mut pipeline = pipeline.posting(bus.clone());
     if let Some(witness) = witness {
         pipeline = pipeline.watched(witness);
     }
-    let bus = Bus::open(sessions.records.clone()).await?;
-    Ok(Turns::new(config.clone(), pipeline, sessions, Arc::new(bus)).map_err(TurnsError::from)?)
+    Ok(Turns::new(config.clone(), pipeline, sessions, bus).map_err(TurnsError::from)?)
 }
 
 async fn spool(config: &Config) -> Result<Option<Spool>, SpoolError> {

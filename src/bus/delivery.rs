@@ -2,6 +2,7 @@
 use super::letters::{Claim, MAX_PER_DELIVERY};
 use super::mailbox::Mailbox;
 use super::message::Message;
+use super::post::count;
 use super::{Bus, BusError, fault};
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -19,6 +20,8 @@ pub struct Taking<'a> {
     pub has_room: bool,
     /// Only those for which a turn goes on.
     pub urgent: bool,
+    /// Only those that no request has claimed before.
+    pub only_new: bool,
 }
 
 impl Taking<'_> {
@@ -30,6 +33,7 @@ impl Taking<'_> {
             standing: self.standing,
             room,
             urgent: self.urgent,
+            only_new: self.only_new,
         }
     }
 }
@@ -39,6 +43,13 @@ impl Taking<'_> {
 pub struct Carrying {
     mailbox: Arc<Mailbox>,
     ids: Vec<String>,
+}
+
+impl Carrying {
+    /// Their ids.
+    pub fn ids(&self) -> &[String] {
+        &self.ids
+    }
 }
 
 impl Drop for Carrying {
@@ -93,6 +104,7 @@ impl Bus {
         self.change(&carrying.mailbox, |letters| letters.deliver(&carrying.ids, turn, now)).await?;
         fault::at("delivered");
         for id in &carrying.ids {
+            count("delivered");
             tracing::info!(session = %carrying.mailbox.key, message = id, turn, "a message was delivered");
         }
         Ok(())

@@ -56,6 +56,8 @@ pub(super) struct Claim<'a> {
     pub room: usize,
     /// Only those that do not wait for a next request.
     pub urgent: bool,
+    /// Only those that no request has claimed before.
+    pub only_new: bool,
 }
 
 /// What a claim got.
@@ -158,7 +160,8 @@ impl Letters {
         let room = claim.room.min(MAX_PER_DELIVERY).saturating_sub(claimed.standing.len());
         let may_go = |message: &Message| {
             let is_free = message.state.waits() && !claim.standing.contains(&message.id) && !is_flying(&message.id);
-            is_free && (!claim.urgent || message.kind.is_urgent())
+            let is_new = message.state == State::Queued;
+            is_free && (is_new || !claim.only_new) && (!claim.urgent || message.kind.is_urgent())
         };
         let mut chosen: Vec<usize> = (0..self.messages.len()).filter(|at| may_go(&self.messages[*at])).collect();
         chosen.sort_by_key(|at| self.messages[*at].kind.rank());

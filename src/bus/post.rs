@@ -6,9 +6,11 @@ use super::letters::{Accepted, Letters};
 use super::mailbox::Mailbox;
 use super::message::{Message, Origin, State, Written};
 use super::{BusError, MAX_MAILBOXES, Refusal, throttle};
+use crate::session::key::NAMELESS;
 use crate::session::record::{SessionKey, Tenant};
 use crate::session::records::Records;
 use crate::session::store::{Store, StoreError, keys};
+use crate::telemetry::names;
 use bytes::Bytes;
 use foldhash::HashMap;
 use jiff::Timestamp;
@@ -31,6 +33,8 @@ pub struct Bus {
     count: AtomicUsize,
     /// Some mailbox was addressed: until then no request is looked at for it.
     any: AtomicBool,
+    /// So was one of a session whose client sends no id.
+    nameless: AtomicBool,
     known: Known,
 }
 
@@ -41,6 +45,12 @@ pub struct Receipt {
     pub message: Option<Message>,
     /// It was taken in just now.
     pub is_new: bool,
+}
+
+impl std::fmt::Debug for Bus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bus").field("mailboxes", &self.count).finish_non_exhaustive()
+    }
 }
 
 impl Bus {
@@ -55,6 +65,7 @@ impl Bus {
             mailboxes: RwLock::default(),
             count: AtomicUsize::new(0),
             any: AtomicBool::new(false),
+            nameless: AtomicBool::new(false),
             known: Known::new(),
         };
         let mut after = None;
@@ -99,9 +110,16 @@ impl Bus {
                 .is_some_and(|all| all.iter().any(|mailbox| mailbox.key.agent == agent && mailbox.is_addressed()))
     }
 
-    /// Whether a session whose id the gateway gave it ever got a message.
-    pub fn has_addressed_with(&self, prefix: &str) -> bool {
-        self.is_used() && self.mailboxes.read().keys().any(|id| id.starts_with(prefix))
+    /// Whether a session whose client sends no id ever got a message.
+    pub fn has_addressed_nameless(&self) -> bool {
+        self.nameless.load(Ordering::Relaxed)
+    }
+
+    fn note_addressed(&self, mailbox: &Mailbox) {
+        if mailbox.is_addressed() {
+            self.any.store(true, Ordering::Relaxed);
+            self.nameless.fetch_or(mailbox.key.id.starts_with(NAMELESS), Ordering::Relaxed);
+        }
     }
 
     /// The mailbox of a session, if it ever got a message.
@@ -123,9 +141,7 @@ impl Bus {
         if let Some(known) = all.iter().find(|known| known.key == mailbox.key) {
             return known.clone();
         }
-        if mailbox.is_addressed() {
-            self.any.store(true, Ordering::Relaxed);
-        }
+        self.note_addressed(&mailbox);
         self.count.fetch_add(1, Ordering::Relaxed);
         let mailbox = Arc::new(mailbox);
         all.push(mailbox.clone());
@@ -235,6 +251,24 @@ impl Bus {
         Ok(receipts)
     }
 
+    /// [`Bus::send`] to a session that there is: one that nobody has seen is no way to leave messages for later.
+    ///
+    /// # Errors
+    /// As there, and when there is no such session of this tenant.
+    pub async fn send_within(
+        &self,
+        tenant: &Tenant,
+        session: &str,
+        agents: &str,
+        written: Written,
+        origin: &Origin,
+    ) -> Result<Vec<(SessionKey, Result<Receipt, BusError>)>, BusError> {
+        if self.candidates(session, Some(tenant)).await?.is_empty() {
+            return Err(Refusal::NoSession(session.to_owned()).into());
+        }
+        self.send(tenant, session, agents, written, origin).await
+    }
+
     /// The agents that are meant; `agents` as in [`Agents::parse`].
     ///
     /// # Errors
@@ -265,8 +299,10 @@ impl Bus {
             })
             .await?;
         fault::at("queued");
-        let (is_new, message) = match accepted? {
+        let accepted = accepted.inspect_err(|_| count("refused"))?;
+        let (is_new, message) = match accepted {
             Accepted::New => {
+                count("queued");
                 tracing::debug!(session = %to, message = id, from = message.from, kind = message.kind.name(), "a message was taken in");
                 (true, Some(message))
             }
@@ -334,9 +370,7 @@ impl Bus {
             let is_same = stored.as_ref() == Some(&new);
             if is_same || self.store.compare_and_set(&key, stored, Some(new)).await? {
                 mailbox.reflect(&letters);
-                if mailbox.is_addressed() {
-                    self.any.store(true, Ordering::Relaxed);
-                }
+                self.note_addressed(mailbox);
                 return Ok(done);
             }
         }
@@ -372,6 +406,14 @@ impl Receipt {
     }
 }
 
+/// Counts what became of a message.
+pub(super) fn count(state: &'static str) {
+    metrics::counter!(names::MESSAGES, "state" => state).increment(1);
+}
+
 fn decode(key: &SessionKey, bytes: &[u8]) -> Result<Letters, BusError> {
     Letters::decode(bytes).map_err(|what| BusError::Mailbox { key: key.clone(), what })
 }
+
+#[cfg(test)]
+mod tests;

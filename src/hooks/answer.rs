@@ -1,15 +1,12 @@
 //! What a hook wrote, read as an [`Outcome`] (CONTRACT section 4).
 use super::HookFailure;
-use super::contract::Outcome;
+use super::contract::{Outcome, Sending};
 use crate::config::EventKind;
 use crate::context::Edit;
 use crate::knowledge::Draft;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
-
-/// Fields of the contract that later versions honour: known, so no typing error, but without effect.
-const LATER: [&str; 1] = ["send"];
 
 /// How many unknown fields a warning names; a hook that prints some other JSON would fill the log.
 const NAMED_FIELDS: usize = 8;
@@ -104,9 +101,9 @@ impl Reader {
                 "edits" => self.edits(value)?,
                 "tool" => self.tool(value)?,
                 "propose" => self.propose(value)?,
+                "send" => self.send(value)?,
                 // Which event a worker answers: its runner's business.
                 "event_id" => {}
-                later if LATER.contains(&later) => self.warn(format!("`{later}` is not available yet")),
                 _ => unknown.push(field.as_str()),
             }
         }
@@ -221,6 +218,18 @@ impl Reader {
             match Draft::deserialize(proposal) {
                 Ok(draft) => self.parsed.outcome.propose.push(draft),
                 Err(error) => self.warn(format!("`propose[{index}]` was left out: {error}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// A message that can't be read is left out: the others are no worse for it.
+    fn send(&mut self, value: &Value) -> Result<(), HookFailure> {
+        let wrong = HookFailure::WrongType { field: "send", expected: "an array of messages" };
+        for (index, message) in value.as_array().ok_or(wrong)?.iter().enumerate() {
+            match Sending::deserialize(message) {
+                Ok(message) => self.parsed.outcome.send.push(message),
+                Err(error) => self.warn(format!("`send[{index}]` was left out: {error}")),
             }
         }
         Ok(())

@@ -1,8 +1,9 @@
 //! What a hook gets and what it may answer (CONTRACT section 4).
+use crate::bus::{Kind, Written};
 use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;
 use crate::knowledge::Draft;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -184,8 +185,47 @@ pub struct Outcome {
     pub edits: Arc<[Edit]>,
     /// What is to be remembered once somebody has approved it.
     pub propose: Vec<Draft>,
+    /// Messages to other agents.
+    pub send: Vec<Sending>,
     /// What becomes of a tool's call or result. Only on `tool.call` and `tool.result`.
     pub tool: ToolOutcome,
+}
+
+/// A message to other agents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sending {
+    /// To which session; `None`: the event's own.
+    pub session: Option<String>,
+    /// To which of its agents; `None`: the first.
+    pub agent: Option<String>,
+    /// The message.
+    pub message: Written,
+}
+
+impl<'de> Deserialize<'de> for Sending {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct To {
+            session: Option<String>,
+            agent: Option<String>,
+        }
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct AsWritten {
+            #[serde(default)]
+            to: To,
+            text: String,
+            #[serde(default)]
+            kind: Kind,
+            ttl: Option<String>,
+            id: Option<String>,
+        }
+        let AsWritten { to, text, kind, ttl, id } = AsWritten::deserialize(deserializer)?;
+        // Who sends it is known.
+        let message = Written { text, kind, ttl, from: None, id };
+        Ok(Self { session: to.session, agent: to.agent, message })
+    }
 }
 
 /// What a hook says of one tool call or of its result.
@@ -218,6 +258,7 @@ impl Outcome {
             (self.tool.result.is_some(), "tool.result"),
             (!self.edits.is_empty(), "edits"),
             (!self.propose.is_empty(), "propose"),
+            (!self.send.is_empty(), "send"),
         ];
         effects.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
     }

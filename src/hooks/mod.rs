@@ -18,6 +18,7 @@ pub mod report;
 mod rules;
 pub mod runner;
 pub mod schema;
+mod sending;
 mod stopping;
 mod variables;
 pub mod when;

@@ -8,6 +8,7 @@ pub use self::firing::Firing;
 use super::contract::Event;
 use super::runner::{House, MAX_PROCESSES};
 use super::{HookFailure, HookReport, HooksError, When, Witness};
+use crate::bus::Bus;
 use crate::config::{self, EventKind};
 use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
@@ -28,6 +29,7 @@ pub struct Pipeline {
     output_limit: usize,
     text_limit: usize,
     witness: Option<Arc<Witness>>,
+    bus: Option<Arc<Bus>>,
 }
 
 /// What surrounds an event.
@@ -52,6 +54,7 @@ impl Pipeline {
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: None,
+            bus: None,
         };
         none.under(hooks, limits)
     }
@@ -75,6 +78,7 @@ impl Pipeline {
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: self.witness.clone(),
+            bus: self.bus.clone(),
         })
     }
 
@@ -82,6 +86,12 @@ impl Pipeline {
     #[must_use]
     pub fn watched(self, witness: Arc<Witness>) -> Self {
         Self { witness: Some(witness), ..self }
+    }
+
+    /// What hooks send goes to this bus; without one nothing is sent.
+    #[must_use]
+    pub fn posting(self, bus: Arc<Bus>) -> Self {
+        Self { bus: Some(bus), ..self }
     }
 
     /// Who watches.

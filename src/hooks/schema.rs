@@ -87,7 +87,34 @@ pub fn answer() -> Value {
                 "type": "array",
                 "items": proposal(),
             },
+            "send": {
+                "description": "Messages to other agents of the same tenant.",
+                "type": "array",
+                "items": message(),
+            },
             "veto": {"type": "boolean", "description": "session.stopping only: the turn ends, whatever other hooks say."},
+        },
+    })
+}
+
+fn message() -> Value {
+    json!({
+        "type": "object",
+        "required": ["text"],
+        "additionalProperties": false,
+        "properties": {
+            "to": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": {
+                    "session": {"type": "string", "description": "Without it the event's own session."},
+                    "agent": {"type": "string", "description": "An id or a label, * for all of the session, PARENT/* for all that one started; without it main."},
+                },
+            },
+            "text": {"type": "string", "description": "What the model reads; at most 2 KiB."},
+            "kind": {"enum": ["note", "correction", "halt"], "default": "note"},
+            "ttl": {"type": ["string", "null"], "description": "How long it waits, such as 15m, which is the default."},
+            "id": {"type": ["string", "null"], "description": "The same id again is the same message."},
         },
     })
 }

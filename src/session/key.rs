@@ -10,6 +10,8 @@ use std::borrow::Cow;
 
 /// Longest id that is kept as it is; longer ones are hashed.
 pub const MAX_ID: usize = 256;
+/// Ahead of the id that the gateway gives a session whose client sends none.
+pub const NAMELESS: &str = "chain-";
 /// Ahead of a hashed id.
 const HASHED: &str = "h_";
 /// Ahead of a session in the base URL.

@@ -48,6 +48,8 @@ pub const HOOK_AUDITS: &str = "hookgate_hook_audits_total";
 pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
 /// Counter: worker processes that ended by themselves or had to be ended, by `hook`.
 pub const WORKER_ENDS: &str = "hookgate_worker_ends_total";
+/// Counter: messages of the session bus, by `state` (queued, delivered, refused).
+pub const MESSAGES: &str = "hookgate_messages_total";
 /// Counter: failures of the store, by `kind`.
 pub const STORE_ERRORS: &str = "hookgate_store_errors_total";
 /// Counter: configurations that were to take effect while the gateway ran, by `result` (ok, refused).
@@ -81,6 +83,7 @@ pub(super) fn describe() {
     describe_counter!(HOOK_AUDITS, "What audited hooks would have done, by hook, event and effect");
     describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
     describe_counter!(WORKER_ENDS, "Worker processes that ended by themselves or had to be ended, by hook");
+    describe_counter!(MESSAGES, "Messages of the session bus, by state");
     describe_counter!(STORE_ERRORS, "Failures of the store, by kind");
     describe_counter!(RELOADS, "Configurations that were to take effect while the gateway ran, by result");
     describe_gauge!(CONFIG_VERSION, "Which configuration is in effect, counted from 1");

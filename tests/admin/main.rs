@@ -10,6 +10,7 @@ mod guards;
 mod knowledge;
 mod lifecycle;
 mod mcp;
+mod messages;
 mod proposals;
 mod rig;
 mod sessions;

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod bus;
 mod cases;
 mod continued;
 mod kill;

@@ -12,6 +12,7 @@ mod stage;
 
 mod blocked;
 mod budget;
+mod bus;
 mod claude_code;
 mod continued;
 mod crowded;

@@ -158,6 +158,11 @@ impl Stage {
         self.gateway.as_ref().unwrap().addr()
     }
 
+    /// The turns of the gateway, and with them its bus.
+    pub fn turns(&self) -> Arc<hookgate::gateway::turn::Turns> {
+        self.gateway.as_ref().unwrap().turns()
+    }
+
     /// Sends one request on a connection of its own.
     pub async fn post(&self, target: &str, headers: &str, body: impl AsRef<[u8]>) -> Answer {
         Client::connect(self.addr()).await.request("POST", target, headers, body).await

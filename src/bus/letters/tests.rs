@@ -26,7 +26,7 @@ fn with(messages: &[(&str, Kind)]) -> Letters {
 }
 
 fn claim<'a>(conversation: &'a str, standing: &'a [String], room: usize) -> Claim<'a> {
-    Claim { conversation, turn_id: "turn", standing, room, urgent: false }
+    Claim { conversation, turn_id: "turn", standing, room, urgent: false, only_new: false }
 }
 
 fn ids(messages: &[Message]) -> Vec<&str> {

@@ -55,7 +55,8 @@ impl Turns {
         if let Some(text) = reply {
             return Ok(self.reply(&read, Some(&identity.key), text));
         }
-        let binding = Binding { tools, asks: self.pipeline.has(EventKind::ToolCall) };
+        let binding =
+            Binding { tools, asks: self.pipeline.has(EventKind::ToolCall) || self.has_mailbox(&identity.key) };
         let follow = Follow::new(self.clone(), read, identity, said, binding);
         Ok(Prepared::Send { body, upward, follow: Box::new(follow) })
     }

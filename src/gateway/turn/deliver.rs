@@ -54,6 +54,7 @@ impl Turns {
             standing: &standing,
             has_room: place.is_some(),
             urgent: false,
+            only_new: false,
         };
         let void = self.bus.void(mailbox, taking).await?;
         self.take_out(identity, &void).await?;

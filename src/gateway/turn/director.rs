@@ -1,7 +1,9 @@
 //! What happens to an answer while it comes: calls are judged, refused ones answered, and hooks asked whether it may end.
 use super::again::{Again, Refusal};
 use super::judge::Judge;
+use super::mail::Mail;
 use super::stopping::Stopping;
+use crate::bus::Carrying;
 use crate::context::{Answer, Call, Finish, LegReply, LegResult, Restored, Ruling, Stands, answer::call_key};
 use crate::dialect::{self, Ruled};
 use crate::gateway::leg_request::LegBody;
@@ -25,6 +27,8 @@ pub(super) struct Directing {
     pub judge: Option<Judge>,
     /// Asks whether the turn may end; only where hooks listen to that.
     pub stopping: Option<Stopping>,
+    /// Looks for messages; only where there may be any.
+    pub mail: Option<Mail>,
 }
 
 impl AnswerDirector {
@@ -37,6 +41,9 @@ impl Director for AnswerDirector {
     type Body = LegBody;
 
     fn judge(&mut self, call: Call) -> BoxFuture<'static, Ruling> {
+        if let Some(why) = self.0.mail.as_ref().and_then(Mail::halted) {
+            return std::future::ready(Ruling::Refuse(why)).boxed();
+        }
         match &self.0.judge {
             Some(judge) => judge.decide(call),
             None => std::future::ready(Ruling::Allow).boxed(),
@@ -71,6 +78,11 @@ impl Directing {
             self.again.joined.lock().restore(restored);
             return Next::End;
         }
+        if let Some(mail) = self.mail.as_ref().filter(|_| self.may_go_on)
+            && let Some(body) = mail.follow_up(&self.again, &leg).await
+        {
+            return Next::Leg(body);
+        }
         match &self.stopping {
             Some(stopping) if self.may_go_on => stopping.follow_up(&self.again, leg).await.map_or(Next::End, Next::Leg),
             _ => Next::End,
@@ -81,10 +93,14 @@ impl Directing {
     /// reason as text.
     async fn answer_refused(&self, leg: &Ended) -> Next<LegBody> {
         let results = self.results(leg);
-        let reply = || LegReply::Results(results.clone().unwrap_or_default());
-        let refusal = match self.may_answer(leg, results.as_deref()) {
+        let may_answer = self.may_answer(leg, results.as_deref());
+        let (mail, behind) = self.mail(may_answer.is_ok()).await.unzip();
+        let reply = || LegReply::Results(with_mail(results.clone().unwrap_or_default(), behind.as_deref()));
+        let carry = |mail| self.again.joined.lock().carry(mail);
+        let refusal = match may_answer {
             Ok(()) => match self.again.send(leg, reply()).await {
                 Ok(body) => {
+                    mail.into_iter().for_each(carry);
                     metrics::counter!(names::REFUSED_CALLS, "result" => "answered").increment(1);
                     return Next::Leg(body);
                 }
@@ -99,6 +115,7 @@ impl Directing {
         }
         if leg.answer.finish == Finish::ToolCalls && self.may_go_on && results.is_some() {
             self.again.speak(leg, reply());
+            mail.into_iter().for_each(carry);
         }
         let mut reasons: Vec<&str> = leg.calls.iter().filter_map(reason).collect();
         reasons.dedup();
@@ -124,6 +141,13 @@ impl Directing {
         let kind = dialect::of(self.again.origin.endpoint.dialect).result_kind(native)?;
         let (text, call) = (reason(ruled)?.to_owned(), &ruled.call);
         Some(LegResult { id: call.id.clone(), name: call.name.clone(), kind, text, is_error: true })
+    }
+
+    /// Messages that the model can be told with the results of a leg: all, or, where it will not hear of them in this turn, a
+    /// halt alone, which has done what it is for.
+    async fn mail(&self, hears: bool) -> Option<(Carrying, String)> {
+        let mail = self.mail.as_ref().filter(|mail| hears || mail.halted().is_some())?;
+        mail.take(!hears).await
     }
 
     /// Whether the model may be told: it waits for results, and was not told too often in this answer.
@@ -170,6 +194,14 @@ fn reason(Ruled { ruling, .. }: &Ruled) -> Option<&str> {
         Ruling::Refuse(text) => Some(text),
         _ => None,
     }
+}
+
+/// Results with messages behind the last of them.
+fn with_mail(mut results: Vec<LegResult>, mail: Option<&str>) -> Vec<LegResult> {
+    if let Some((last, mail)) = results.last_mut().zip(mail) {
+        last.text = format!("{}\n\n{mail}", last.text);
+    }
+    results
 }
 
 /// The key of a call in the client's copy of the answer.

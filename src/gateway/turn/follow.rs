@@ -73,7 +73,8 @@ pub struct Follow {
 
 impl Follow {
     pub(super) fn new(turns: Arc<Turns>, read: Read, identity: Identity, said: Said, binding: Binding) -> Self {
-        let occasion = (turns.ends() || binding.asks).then(|| Arc::new(turns.occasion(&read, &identity)));
+        let occasion = (turns.ends() || turns.pipeline.has(EventKind::ToolCall))
+            .then(|| Arc::new(turns.occasion(&read, &identity)));
         let headers = turns.kept_headers(&read.asked.headers);
         let turn = identity.live.state.lock().record.turn.as_ref().map(|turn| (turn.id.clone(), turn.number));
         let (turn, number) = turn.unwrap_or_default();
@@ -137,7 +138,8 @@ impl Follow {
         self.note_mail();
         let encoding = answer_head::encoding(headers);
         let form = actual_form(self.form, headers);
-        let binding = self.gate.as_ref().and_then(|gate| gate.binding.clone());
+        let gate = self.gate.as_ref().filter(|gate| gate.must_hold || encoding.is_none());
+        let binding = gate.and_then(|gate| gate.binding.clone());
         if binding.is_some() && encoding.is_some() {
             self.fail("withheld", Some("the answer is compressed though identity was asked for"), None);
             return Err(GatewayError::Withheld);
@@ -163,7 +165,7 @@ impl Follow {
     fn directing(&self, head: &HeaderMap, (request, sent): (LegRequest, Rope)) -> Option<Directing> {
         let gate = self.gate.as_ref()?;
         let again = gate.origin.again(head, request, sent, gate.joined.clone());
-        let asks = gate.binding.as_ref().is_some_and(|binding| binding.asks);
+        let asks = gate.binding.is_some() && self.turns.pipeline.has(EventKind::ToolCall);
         let stops = self.turns.pipeline.has(EventKind::SessionStopping);
         let asking = self.occasion.clone().map(|occasion| {
             Arc::new(Asking {
@@ -176,7 +178,8 @@ impl Follow {
         });
         let judge = asking.clone().filter(|_| asks).map(Judge);
         let stopping = asking.filter(|_| stops).map(|asking| Stopping { asking, said: self.said.clone() });
-        Some(Directing { again, may_go_on: gate.may_go_on, judge, stopping })
+        let mail = self.turns.mail(&self.live, &self.turn);
+        Some(Directing { again, may_go_on: gate.may_go_on, judge, stopping, mail })
     }
 
     /// Whether it is known what became of the turn.
@@ -228,7 +231,8 @@ impl Follow {
     /// The whole answer was seen. The stop that follows once it is handed on, and what is to be stored before.
     pub(super) fn complete(&mut self, answer: &Answer) -> (Option<Delivery>, Option<BoxFuture<'static, ()>>) {
         self.settled = true;
-        let keeping = match (self.noting.take(), self.gate.as_ref().and_then(|gate| gate.keep(&self.live, answer))) {
+        let keeping = self.gate.as_ref().and_then(|gate| gate.keep(&self.live, answer, self.number));
+        let keeping = match (self.noting.take(), keeping) {
             (None, keeping) => keeping,
             (Some(noting), keeping) => Some(noting.map(drop).then(|()| OptionFuture::from(keeping)).map(drop).boxed()),
         };

@@ -29,6 +29,8 @@ pub(super) struct Gate {
     pub(super) joined: Arc<Mutex<Joined>>,
     /// What its calls are held to; `None`: whatever the model calls passes.
     pub(super) binding: Option<Arc<Binding>>,
+    /// A rule wants it held: it does not go down otherwise.
+    pub(super) must_hold: bool,
     /// Whether it may have further legs.
     pub(super) may_go_on: bool,
 }
@@ -40,7 +42,7 @@ impl Gate {
     pub(super) fn of(turns: &Arc<Turns>, read: &Read, identity: &Identity, binding: Binding) -> Option<Self> {
         let view = &read.view;
         let may_go_on = !view.structured && view.choices <= 1 && identity.chain.is_open(view);
-        let asks = may_go_on && turns.pipeline.has(EventKind::SessionStopping);
+        let asks = may_go_on && (turns.pipeline.has(EventKind::SessionStopping) || turns.may_get_mail(&identity.key));
         let conversation = match &view.delta {
             Some(Delta::Conversation(id)) => Some(id.clone()),
             _ => None,
@@ -57,14 +59,15 @@ impl Gate {
                 || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),
             conversation: conversation.filter(|_| binds),
             joined: Arc::default(),
+            must_hold: turns.pipeline.has(EventKind::ToolCall) || !matches!(binding.tools, Roster::Any),
             binding: binds.then(|| Arc::new(binding)),
             may_go_on,
         })
     }
 
     /// Remembers of what legs the client's message is made, and what calls it does not show: the ledger puts the model's
-    /// own words into later requests.
-    pub(super) fn keep(&self, live: &Arc<Live>, answer: &Answer) -> Option<BoxFuture<'static, ()>> {
+    /// own words into later requests. Messages that were told in them are delivered then, in the turn of this number.
+    pub(super) fn keep(&self, live: &Arc<Live>, answer: &Answer, number: u64) -> Option<BoxFuture<'static, ()>> {
         let Self { anchor, is_named, conversation, joined, .. } = self;
         let kept = joined.lock().take();
         if kept.legs.is_empty() && kept.restored.is_empty() && conversation.is_none() {
@@ -79,18 +82,22 @@ impl Gate {
         let goes_on: Vec<_> =
             goes_on.map(|(first, id)| (first, GoesOn { id, owed })).into_iter().chain(conversation).collect();
         let link = answer.link();
+        let mail = kept.mail;
+        let messages = mail.iter().flat_map(|mail| mail.ids().iter().cloned()).collect();
         let whats = [
-            (!kept.legs.is_empty()).then(|| What::Joined {
-                legs: kept.legs.into(),
-                answer: link,
-                messages: Vec::new(),
-            }),
+            (!kept.legs.is_empty()).then(|| What::Joined { legs: kept.legs.into(), answer: link, messages }),
             (!kept.restored.is_empty()).then(|| What::Restored { calls: kept.restored.into(), answer: link }),
         ];
         let anchor = anchor.clone();
         let entries = whats.into_iter().flatten().filter_map(move |what| Some(Entry { anchor: anchor.clone()?, what }));
         let (turns, live, entries) = (self.origin.turns.clone(), live.clone(), entries.collect());
-        Some(async move { turns.keep_legs(&live, entries, goes_on).await }.boxed())
+        let keeping = async move {
+            turns.keep_legs(&live, entries, goes_on).await;
+            for mail in mail {
+                turns.delivered(mail, number).await;
+            }
+        };
+        Some(keeping.boxed())
     }
 }
 

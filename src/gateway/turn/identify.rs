@@ -12,6 +12,7 @@ use crate::session::anchor::Anchors;
 use crate::session::chain::Chain;
 use crate::session::conversation::{Change, ConversationLayout, Live, Shape, State};
 use crate::session::conversations::Found;
+use crate::session::key::NAMELESS;
 use crate::session::ledger::HookEdits;
 use crate::session::profile::{LayoutHint, RequestKind};
 use crate::session::record::{self, SessionKey, SessionRecord, Source};
@@ -360,9 +361,7 @@ fn shape(read: &Read) -> Shape {
     Shape { system, tools: read.doc.get("tools").map_or(0, |tools| hash(read.doc.text(tools.value))) }
 }
 
-/// Ahead of the id of a session whose client sends none.
-pub(super) const NAMELESS: &str = "chain-";
-
+/// The id of a session whose client sends none.
 fn nameless_id(request_id: RequestId) -> String {
     format!("{NAMELESS}{request_id}")
 }

@@ -1,4 +1,5 @@
 //! The legs of one answer so far, and what later requests have to hold of them.
+use crate::bus::Carrying;
 use crate::context::{Answer, Leg, LegReply, LegResult, Restored, Usage};
 use crate::json::Rope;
 use crate::session::conversation::Said;
@@ -23,6 +24,8 @@ pub(super) struct Joined {
     restored: Vec<Restored>,
     /// The gateway spoke in the place of an answer to the last leg.
     spoke: bool,
+    /// Messages that the model was told, each with how many legs there were then.
+    mail: Vec<(usize, Carrying)>,
 }
 
 /// What later requests have to hold of an answer.
@@ -36,6 +39,8 @@ pub(super) struct Kept {
     pub newest: Option<String>,
     /// The gateway spoke in the place of an answer to the last of the legs.
     pub spoke: bool,
+    /// Messages that the model was told in these legs.
+    pub mail: Vec<Carrying>,
 }
 
 impl Kept {
@@ -76,6 +81,18 @@ impl Joined {
     pub(super) fn stay(&mut self) {
         self.legs.pop();
         self.costs.pop();
+        self.leave_mail();
+    }
+
+    /// What the model was told behind the newest leg holds these messages.
+    pub(super) fn carry(&mut self, mail: Carrying) {
+        self.mail.push((self.legs.len(), mail));
+    }
+
+    /// Messages of legs that are none wait again.
+    fn leave_mail(&mut self) {
+        let legs = self.legs.len();
+        self.mail.retain(|(behind, _)| *behind <= legs);
     }
 
     /// What the legs cost together.
@@ -124,11 +141,13 @@ impl Joined {
         while is_mute && let Some(leg) = self.legs.pop() {
             is_mute = leg.answer.is_empty();
         }
+        self.leave_mail();
         Kept {
             legs: std::mem::take(&mut self.legs),
             restored: std::mem::take(&mut self.restored),
             newest: self.newest.take(),
             spoke: std::mem::take(&mut self.spoke),
+            mail: std::mem::take(&mut self.mail).into_iter().map(|(_, mail)| mail).collect(),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Which agent a request's head names: noted, so that it can be sent messages, and whether it ever got one.
 use super::Turns;
-use super::identify::NAMELESS;
 use super::read::Asked;
 use crate::bus::Sighting;
 use crate::json::Doc;
@@ -60,7 +59,7 @@ impl Turns {
         // An id that is none is refused where the session is looked for.
         ids.is_ok_and(|ids| match ids.session {
             Some(session) => self.bus.has_addressed(&session, &ids.agent),
-            None => self.bus.has_addressed_with(NAMELESS),
+            None => self.bus.has_addressed_nameless(),
         })
     }
 }

@@ -22,6 +22,7 @@ mod instructions;
 mod joined;
 mod judge;
 mod knowledge;
+mod mail;
 mod meet;
 mod meters;
 mod occasion;

@@ -1,6 +1,7 @@
 //! `session.stopping`: asks hooks whether a turn may end, and sends the model back to work where they say so.
 //!
 //! The default is to stop: whatever goes wrong here, the answer that is there was complete, and the turn ends with it.
+use super::Turns;
 use super::again::{Again, Refusal};
 use super::asking::Asking;
 use super::occasion::{Particulars, TurnEnd};
@@ -9,7 +10,7 @@ use crate::context::{Answer, LegReply};
 use crate::gateway::leg_request::LegBody;
 use crate::gateway::legs::Ended;
 use crate::hooks::{FireContext, Verdict};
-use crate::session::conversation::Said;
+use crate::session::conversation::{Live, Said};
 use crate::telemetry::names;
 use std::sync::Arc;
 
@@ -85,28 +86,28 @@ impl Stopping {
         if leg.native.is_none() {
             return Err(Refusal::Unknown);
         }
-        self.count()?;
+        count(&self.asking.turns, &self.asking.live, &self.asking.turn)?;
         let body = again.send(leg, LegReply::Message(message)).await?;
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
         tracing::info!(session = %self.asking.live.key, turn = self.asking.occasion.turn, "a hook sends the model back to work");
         Ok(body)
     }
+}
 
-    /// One more continuation of the turn, if it may have one. Counted before it is sent: a client that breaks off and tries
-    /// again must not get more of them.
-    fn count(&self) -> Result<(), Refusal> {
-        let config = &self.asking.turns.config;
-        let mut state = self.asking.live.state.lock();
-        let turn = self.asking.running(&mut state).ok_or(Refusal::Gone)?;
-        if turn.continued >= config.continuation.max_per_turn {
-            return Err(Refusal::Cap);
-        }
-        let limit = config.lifecycle.max_requests_per_turn;
-        if limit > 0 && turn.requests >= limit {
-            return Err(Refusal::Requests);
-        }
-        turn.requests += 1;
-        turn.note_continuation();
-        Ok(())
+/// One more continuation of the turn, if it may have one. Counted before it is sent: a client that breaks off and tries
+/// again must not get more of them.
+pub(super) fn count(turns: &Turns, live: &Live, turn_id: &str) -> Result<(), Refusal> {
+    let config = &turns.config;
+    let mut state = live.state.lock();
+    let turn = state.record.turn.as_mut().filter(|turn| turn.id == turn_id).ok_or(Refusal::Gone)?;
+    if turn.continued >= config.continuation.max_per_turn {
+        return Err(Refusal::Cap);
     }
+    let limit = config.lifecycle.max_requests_per_turn;
+    if limit > 0 && turn.requests >= limit {
+        return Err(Refusal::Requests);
+    }
+    turn.requests += 1;
+    turn.note_continuation();
+    Ok(())
 }

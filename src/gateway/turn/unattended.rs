@@ -58,7 +58,7 @@ impl Unattended {
         }
         let limit = self.origin.turns.config.limits.held_response;
         let again = self.origin.again(headers, request, sent, Arc::default());
-        let directing = Directing { again, may_go_on: self.may_go_on, judge: None, stopping: None };
+        let directing = Directing { again, may_go_on: self.may_go_on, judge: None, stopping: None, mail: None };
         let legs = Legs {
             director: AnswerDirector::new(directing),
             form: actual_form(self.form, headers),

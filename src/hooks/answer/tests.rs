@@ -118,6 +118,7 @@ fn every_field_is_read_where_it_has_an_effect() {
             veto: false,
             edits: [],
             propose: [],
+            send: [],
             tool: ToolOutcome {
                 deny: None,
                 input: None,
@@ -161,7 +162,10 @@ fn fields_without_effect_are_named_in_a_warning() {
     for (text, warnings) in [
         (r#"{"additionalContext":"x","a":1}"#, vec![r#"unknown fields: "additionalContext", "a""#]),
         (r#"{"block":{"reason":"no","code":1}}"#, vec![r#"unknown fields: "code""#]),
-        (r#"{"edits":[],"send":[]}"#, vec!["`send` is not available yet"]),
+        (
+            r#"{"edits":[],"send":[{"text":"a"},{"to":{"agent":"b"}}]}"#,
+            vec!["`send[1]` was left out: missing field `text`"],
+        ),
         (
             r#"{"continue":true,"message":"go on","veto":true}"#,
             vec![

@@ -6,7 +6,7 @@ use crate::hooks::contract::Event;
 use crate::hooks::report::{HookReport, Status};
 use crate::hooks::runner::{Invocation, Output};
 use crate::hooks::variables::Variables;
-use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals};
+use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals, sending};
 use futures_util::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -123,11 +123,14 @@ impl Firing<'_> {
         }
     }
 
-    /// What follows a run, however it ended: it is counted and logged, and what the hook proposes is handed on.
+    /// What follows a run, however it ended: it is counted and logged, and what the hook proposes and sends is handed on.
     pub(super) async fn close(&self, hook: &Entry, report: &HookReport) {
         self.record(hook, report);
         if !report.outcome.propose.is_empty() {
             proposals::hand_on(self.pipeline.knowledge(), self.event, report).await;
+        }
+        if let Some(bus) = self.pipeline.bus.as_deref().filter(|_| !report.outcome.send.is_empty()) {
+            sending::hand_on(bus, self.event, report).await;
         }
     }
 
