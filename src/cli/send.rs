@@ -51,9 +51,9 @@ pub(super) struct Send {
 enum Kind {
     /// Waits for the session's next request
     Note,
-    /// The same, said as a correction
+    /// The same, and a turn that is about to end goes on with it
     Correction,
-    /// The same, and the model is told to end its turn
+    /// The same, and no further tool call of the turn is made
     Halt,
 }
 
