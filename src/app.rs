@@ -16,8 +16,8 @@ use crate::live::token::Token;
 use crate::live::{Live, follow_files};
 use crate::session::Sessions;
 use crate::session::records::FLUSH_EVERY;
-use crate::session::store::{MemoryStore, SledStore, Store, StoreError};
-use crate::telemetry::metrics;
+use crate::session::store::{Measured, MemoryStore, SledStore, Store, StoreError};
+use crate::telemetry::{metrics, names};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
@@ -170,7 +170,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let admin =
         Admin { addr: at_admin.1, ready: Arc::clone(&ready), metrics: exporter.clone(), live: Arc::clone(&live) };
     let admin = Listening::start(at_admin, admin.into_service(), Arc::new(Places::new(ADMIN_CONNECTIONS)));
-    admin.beside(upkeep(exporter));
+    admin.beside(upkeep(exporter, live.clone()));
     admin.beside(sweep(live.clone()));
     admin.beside(flush(live.clone()));
     admin.beside(follow_files(live.clone()));
@@ -184,7 +184,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
 }
 
 async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Arc<Turns>, AppError> {
-    let store = open_store(&config.store).await?;
+    let store: Arc<dyn Store> = Arc::new(Measured::new(open_store(&config.store).await?));
     let knowledge = Knowledge::open(config.knowledge.dir.clone(), store.clone()).await?;
     let sessions = Sessions::new(config, store).await.map_err(TurnsError::from)?;
     let bus = Arc::new(Bus::open(sessions.records.clone()).await?);
@@ -297,10 +297,13 @@ async fn tidy(live: Arc<Live>) {
     }
 }
 
-async fn upkeep(exporter: metrics::Exporter) {
+async fn upkeep(exporter: metrics::Exporter, live: Arc<Live>) {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP);
+    let sessions = ::metrics::gauge!(names::SESSIONS_CACHED);
     loop {
         ticks.tick().await;
+        #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52 sessions")]
+        sessions.set(live.turns().sessions().records.cached() as f64);
         exporter.upkeep();
     }
 }

@@ -1,6 +1,7 @@
 //! What the documentation shows works: the demo, the examples, the configurations in the README.
 #![allow(clippy::unwrap_used)] // clippy's leave for tests ends at the functions that they share
 
+use hookgate::telemetry::names::{ALL, Kind, Metric};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -86,6 +87,47 @@ fn every_configuration_in_the_readme_is_valid() {
         std::fs::write(&file, block).unwrap();
         let output = hookgate(&["check", "--config", file.to_str().unwrap()]);
         assert!(output.status.success(), "{block}\n{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn every_metric_stands_in_the_readme_as_it_is() {
+    let readme = std::fs::read_to_string(package("README.md")).unwrap();
+    for Metric { name, kind, labels, help } in ALL {
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let kind = format!("{kind:?}").to_lowercase();
+        let line = format!("| `{name}{labels}` | {kind} | {help} |");
+        assert!(readme.contains(&line), "{line}");
+    }
+}
+
+#[test]
+fn dashboards_show_metrics_that_there_are_by_labels_that_they_have() {
+    let word = regex::Regex::new(r"hookgate_[a-z_]+").unwrap();
+    let by = regex::Regex::new(r"by \(([a-z_, ]*)\) \((?:rate|increase)\((hookgate_[a-z_]+)").unwrap();
+    let files = std::fs::read_dir(package("docker/grafana")).unwrap().map(|file| file.unwrap().path());
+    let boards: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|kind| kind == "json")).collect();
+    assert!(!boards.is_empty());
+    let metric = |series: &str| {
+        let known = |metric: &&Metric| {
+            let rest = series.strip_prefix(metric.name);
+            let parts: &[&str] = if metric.kind == Kind::Histogram { &["_bucket", "_sum", "_count"] } else { &[""] };
+            rest.is_some_and(|rest| parts.contains(&rest))
+        };
+        ALL.iter().find(known)
+    };
+    for board in boards {
+        let board: Value = serde_json::from_str(&std::fs::read_to_string(board).unwrap()).unwrap();
+        let text = board.to_string();
+        for series in word.find_iter(&text) {
+            assert!(metric(series.as_str()).is_some(), "{}", series.as_str());
+        }
+        for captures in by.captures_iter(&text) {
+            let metric = metric(&captures[2]).unwrap();
+            for label in captures[1].split(", ").filter(|label| *label != "le" && !label.is_empty()) {
+                assert!(metric.labels.contains(&label), "{} has no {label}", metric.name);
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod admission;
 mod answer_head;
 pub mod body;
 mod client_body;
+pub mod clock;
 mod decode;
 mod earlier_answer;
 pub mod errors;

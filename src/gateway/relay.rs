@@ -2,6 +2,7 @@
 use super::admission::Place;
 use super::answer_head::{EVENT_STREAM, is_type};
 use super::body::{BrokenOff, RelayBody};
+use super::clock::Lifetime;
 use super::errors::GatewayError;
 use super::guard::StreamGuard;
 use super::inspect::Following;
@@ -41,7 +42,7 @@ pub(super) async fn relay(
     answer: Answer,
     follow: Option<Following>,
     again: Option<(LegRequest, Rope)>,
-    place: Place,
+    place: (Place, Lifetime),
 ) -> Result<Response, GatewayError> {
     let Answer { response, place: lane } = answer;
     let (mut head, body) = response.into_parts();
@@ -64,7 +65,9 @@ pub(super) async fn relay(
             let legs = LegsBody::new(LegBody::new(body, lane), wire, director);
             let body = RelayBody::new(legs, None, tap).holding(place);
             match form {
-                AnswerForm::Json | AnswerForm::JsonArray => Body::new(Begun::of(body, idle_timeout).await?),
+                AnswerForm::Json | AnswerForm::JsonArray => {
+                    Body::new(exchange.clock.elsewhere(Begun::of(body, idle_timeout)).await?)
+                }
                 AnswerForm::Sse => Body::new(body),
             }
         }

@@ -1,6 +1,7 @@
 //! The life of a request.
 use super::Gateway;
 use super::client_body::ClientBody;
+use super::clock::Clock;
 use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Inspected, Passage, inspect, set_session};
@@ -34,6 +35,8 @@ pub struct Exchange<'a> {
     pub gateway: &'a Arc<Gateway>,
     /// Its name.
     pub id: RequestId,
+    /// Its time.
+    pub clock: &'a Clock,
     /// Where it goes.
     pub upstream: &'a Upstream,
     /// What it asks for, where that is something that hookgate looks into.
@@ -64,7 +67,7 @@ impl Exchange<'_> {
     /// # Errors
     /// [`ReadError`]
     pub async fn read(&self, headers: &HeaderMap, body: ClientBody) -> Result<ReadBody, ReadError> {
-        read(headers, body, &self.gateway.budget).await
+        self.clock.elsewhere(read(headers, body, &self.gateway.budget)).await
     }
 }
 
@@ -75,11 +78,13 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
     tracing::debug!(request_id = %id, method = %head.method, target = %redact::Target(&head.uri), "request");
     let routed = Routed::of(&gateway, &head);
     let shape = shape(routed.endpoint.as_ref(), routed.route.as_ref().ok());
-    let mut response = match answer(&gateway, id, routed, head, body).await {
+    let clock = Clock::start(shape.dialect);
+    let mut response = match answer(&gateway, (id, &clock), routed, head, body).await {
         Ok(response) => response,
         Err(error) => error.into_response(shape, &id),
     };
     response.headers_mut().insert(REQUEST_ID_HEADER, id.header());
+    clock.answered();
     count(shape.dialect, response.status());
     response
 }
@@ -128,13 +133,13 @@ impl Routed {
 
 async fn answer(
     gateway: &Arc<Gateway>,
-    id: RequestId,
+    (id, clock): (RequestId, &Clock),
     routed: Routed,
     mut head: Parts,
     body: Body,
 ) -> Result<Response, GatewayError> {
     let body = ClientBody::new(&head.headers, body, gateway.body_limit);
-    let place = gateway.admission.enter().ok_or(GatewayError::Overloaded)?;
+    let place = (gateway.admission.enter().ok_or(GatewayError::Overloaded)?, clock.until_the_end());
     let Routed { route, endpoint, path_ids, session_prefix } = routed;
     let route = route?;
     let upstream = gateway.upstreams.get(route.upstream).ok_or(RouteError::NoRoute)?;
@@ -142,7 +147,7 @@ async fn answer(
     let body = body.map_err(ReadError::from)?;
 
     let query = head.uri.query().map(str::to_owned);
-    let exchange = Exchange { gateway, id, upstream, endpoint, query, path_ids };
+    let exchange = Exchange { gateway, id, clock, upstream, endpoint, query, path_ids };
     let Passage { body, follow, again, session, model } = match inspect(&exchange, &mut head.headers, body).await? {
         Inspected::Up(passage) => passage,
         Inspected::Answered(response) => return Ok(response),
@@ -156,7 +161,7 @@ async fn answer(
     }
     let call = Call { method: head.method, line, headers: head.headers, body };
     let again = again.map(|kept| (LegRequest::new(gateway.clone(), route.upstream, &call, kept.share), kept.body));
-    let answer = match upstream.send(call).await {
+    let answer = match clock.elsewhere(upstream.send(call)).await {
         Ok(answer) => answer,
         Err(error) => {
             if let Some(follow) = follow {

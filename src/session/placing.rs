@@ -43,6 +43,8 @@ pub struct Cut {
     pub source: String,
     /// Whether a part of it was placed.
     pub partly: bool,
+    /// Characters that were not.
+    pub lost: usize,
 }
 
 /// One request of a conversation.
@@ -312,14 +314,19 @@ fn admitted<'t>(source: &str, text: &'t str, budget: &mut Budget, cuts: &mut Vec
     if text.trim().is_empty() {
         return None;
     }
-    match budget.admit(text) {
+    let before = budget.spent();
+    let admission = budget.admit(text);
+    let mut cut = |partly, placed| {
+        cuts.push(Cut { source: source.to_owned(), partly, lost: text.chars().count().saturating_sub(placed) });
+    };
+    match admission {
         Admission::Whole => Some(text.into()),
-        Admission::Cut(cut) => {
-            cuts.push(Cut { source: source.to_owned(), partly: true });
-            Some(cut.into())
+        Admission::Cut(kept) => {
+            cut(true, budget.spent() - before);
+            Some(kept.into())
         }
         Admission::LeftOut => {
-            cuts.push(Cut { source: source.to_owned(), partly: false });
+            cut(false, 0);
             None
         }
     }

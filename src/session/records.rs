@@ -239,6 +239,11 @@ impl Records {
         }
     }
 
+    /// Sessions in memory, as a figure for operators: the cache counts a moment behind.
+    pub fn cached(&self) -> u64 {
+        self.cache.entry_count()
+    }
+
     /// Counts a failure of the store, and logs the first of its kind until the store works again.
     pub fn report(&self, error: &StoreError) {
         metrics::counter!(names::STORE_ERRORS, "kind" => error.kind()).increment(1);

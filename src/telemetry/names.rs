@@ -1,91 +1,154 @@
 //! Names of the metrics, as Prometheus shows them.
+//!
+//! `catalog!` is the only place where a metric is named: the constant, its HELP text and [`ALL`], against which the
+//! documentation and the dashboard are tested, come from it. A label has few values: no session's id, no path, and of models
+//! those that an upstream has answered, up to a bound.
 
-/// Counter: requests answered, by `dialect` and `status` class (`2xx`).
-pub const REQUESTS: &str = "hookgate_requests_total";
-/// Gauge: requests in flight, until the last byte of the answer.
-pub const IN_FLIGHT: &str = "hookgate_requests_in_flight";
-/// Counter: errors of the gateway's own making, by `code` (as in `x-hookgate-error`).
-pub const ERRORS: &str = "hookgate_errors_total";
-/// Counter: answers that the upstream broke off, or that were idle for too long.
-pub const STREAMS_CUT: &str = "hookgate_streams_cut_total";
-/// Counter: answers whose client left before the end.
-pub const CLIENT_GONE: &str = "hookgate_client_gone_total";
-/// Gauge: bytes of request bodies in memory.
-pub const BUFFERED_BYTES: &str = "hookgate_buffered_bytes";
-/// Histogram: seconds until the upstream's head arrived, by `upstream`.
-pub const UPSTREAM_SECONDS: &str = "hookgate_upstream_head_seconds";
+/// What a metric is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Counts by size, in buckets.
+    Histogram,
+}
 
-/// Counter: turns that ended, by `outcome` (completed, step, failed) and `dialect`.
-pub const TURNS: &str = "hookgate_turns_total";
-/// Counter: tokens as providers report them, by `kind` (input, cached_input, output).
-pub const TOKENS: &str = "hookgate_tokens_total";
-/// Counter: proposals of knowledge, by `result`: new, known (waits or is approved already), refused.
-pub const PROPOSALS: &str = "hookgate_proposals_total";
-/// Counter: turns that a hook wanted to continue, by `result`: continued, lost (the further answer failed), or why it was
-/// not done (cap, max_requests, circle, not_possible, upstream, gone).
-pub const CONTINUATIONS: &str = "hookgate_continuations_total";
-/// Counter: tool calls that hooks of `tool.call` changed, by `ruling`: denied, replaced.
-pub const TOOL_CALLS: &str = "hookgate_tool_calls_total";
-/// Counter: answers of nothing but refused tool calls, by `result`: answered (the model was told and went on), or why it
-/// was not told (cap, not_possible, upstream).
-pub const REFUSED_CALLS: &str = "hookgate_refused_calls_total";
-/// Counter: requests whose context could not be placed, by `dialect`.
-pub const PLACEMENT_FAILED: &str = "hookgate_placement_failed_total";
-/// Counter: bytes of the request before that the client itself kept as a prefix of the next.
-pub const PREFIX_CLIENT_BYTES: &str = "hookgate_prefix_client_bytes_total";
-/// Counter: of these, bytes that were also a prefix of what went up.
-pub const PREFIX_KEPT_BYTES: &str = "hookgate_prefix_kept_bytes_total";
-/// Counter: requests in which a hook's text broke a prefix that the client kept, by `hook`.
-pub const CACHE_BREAKS: &str = "hookgate_cache_breaks_total";
-/// Counter: requests whose history no longer holds a place where something was put, so that it was passed over.
-pub const REPLAY_LOST: &str = "hookgate_replay_lost_total";
-/// Counter: runs of hooks, by `hook`, `event` and `result` (ok, skipped, failed).
-pub const HOOK_RUNS: &str = "hookgate_hook_runs_total";
-/// Counter: runs of audited hooks that would have changed something, by `hook`, `event` and `effect` (context,
-/// clear_context, block, respond, continue, veto, tool.deny, tool.input, tool.result, edits); one that has several effects counts in each.
-pub const HOOK_AUDITS: &str = "hookgate_hook_audits_total";
-/// Histogram: seconds that a hook took, by `hook` and `event`; without those that their `when` skipped.
-pub const HOOK_SECONDS: &str = "hookgate_hook_duration_seconds";
-/// Counter: worker processes that ended by themselves or had to be ended, by `hook`.
-pub const WORKER_ENDS: &str = "hookgate_worker_ends_total";
-/// Counter: messages of the session bus, by `state` (queued, delivered, refused).
-pub const MESSAGES: &str = "hookgate_messages_total";
-/// Counter: failures of the store, by `kind`.
-pub const STORE_ERRORS: &str = "hookgate_store_errors_total";
-/// Counter: configurations that were to take effect while the gateway ran, by `result` (ok, refused).
-pub const RELOADS: &str = "hookgate_config_reloads_total";
-/// Gauge: which configuration is in effect, counted from 1.
-pub const CONFIG_VERSION: &str = "hookgate_config_version";
-/// Gauge: since when it is in effect, in seconds since 1970.
-pub const CONFIG_LOADED: &str = "hookgate_config_loaded_timestamp_seconds";
+/// One metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub kind: Kind,
+    /// What tells its series apart.
+    pub labels: &'static [&'static str],
+    /// What it counts.
+    pub help: &'static str,
+}
+
+macro_rules! catalog {
+    ($( #[doc = $first:literal] $( #[doc = $more:literal] )* $kind:ident $constant:ident = $name:literal [$($label:literal),*]; )*) => {
+        $( #[doc = $first] $( #[doc = $more] )* pub const $constant: &str = $name; )*
+
+        /// All of them.
+        pub const ALL: &[Metric] = &[$( Metric {
+            name: $name,
+            kind: Kind::$kind,
+            labels: &[$($label),*],
+            help: concat!($first $(, $more)*).trim_ascii(),
+        } ),*];
+    };
+}
+
+catalog! {
+    /// Requests answered, by dialect and status class (2xx).
+    Counter REQUESTS = "hookgate_requests_total" ["dialect", "status"];
+    /// Seconds of a request from its head to the last byte of its answer.
+    Histogram REQUEST_SECONDS = "hookgate_request_seconds" ["dialect"];
+    /// Seconds that the gateway itself took until it had the answer's head: without waiting for the client's body and for
+    /// the upstream, hooks included.
+    Histogram OVERHEAD_SECONDS = "hookgate_overhead_seconds" ["dialect"];
+    /// Seconds until the upstream's head arrived.
+    Histogram UPSTREAM_SECONDS = "hookgate_upstream_head_seconds" ["upstream"];
+    /// Requests in flight, until the last byte of the answer.
+    Gauge IN_FLIGHT = "hookgate_requests_in_flight" [];
+    /// Bytes of request bodies in memory.
+    Gauge BUFFERED_BYTES = "hookgate_buffered_bytes" [];
+    /// Errors of the gateway's own making, by code (as in x-hookgate-error).
+    Counter ERRORS = "hookgate_errors_total" ["code"];
+    /// Answers that the upstream broke off, or that were idle for too long.
+    Counter STREAMS_CUT = "hookgate_streams_cut_total" [];
+    /// Answers whose client left before the end.
+    Counter CLIENT_GONE = "hookgate_client_gone_total" [];
+
+    /// Turns that ended, by outcome: completed, step, failed.
+    Counter TURNS = "hookgate_turns_total" ["outcome", "dialect"];
+    /// Turns that a hook or a message wanted to continue, by result: continued, message, lost (the further answer failed), or
+    /// why it was not done (cap, max_requests, circle, not_possible, upstream, gone).
+    Counter CONTINUATIONS = "hookgate_continuations_total" ["result"];
+    /// Tokens of turns as providers report them, by kind (input, cached_input, output) and resolved model; models beyond a
+    /// bound are other.
+    Counter TOKENS = "hookgate_tokens_total" ["kind", "model"];
+    /// Characters of hooks' texts that were newly placed.
+    Counter INJECTED_CHARS = "hookgate_injected_chars_total" [];
+    /// Characters of hooks' texts that were cut or left out, over max_injected_context_chars.
+    Counter TRUNCATED_CHARS = "hookgate_truncated_chars_total" ["hook"];
+    /// Requests whose context could not be placed.
+    Counter PLACEMENT_FAILED = "hookgate_placement_failed_total" ["dialect"];
+    /// Bytes of the request before that the client itself kept as a prefix of the next.
+    Counter PREFIX_CLIENT_BYTES = "hookgate_prefix_client_bytes_total" [];
+    /// Of these, bytes that were also a prefix of what went up.
+    Counter PREFIX_KEPT_BYTES = "hookgate_prefix_kept_bytes_total" [];
+    /// Requests in which a hook's text broke a prefix that the client kept.
+    Counter CACHE_BREAKS = "hookgate_cache_breaks_total" ["hook"];
+    /// Requests whose history no longer holds a place where something was put, so that it was passed over.
+    Counter REPLAY_LOST = "hookgate_replay_lost_total" [];
+
+    /// Runs of hooks, by result: ok, skipped, failed.
+    Counter HOOK_RUNS = "hookgate_hook_runs_total" ["hook", "event", "result"];
+    /// Seconds that a hook took, without those that their condition skipped.
+    Histogram HOOK_SECONDS = "hookgate_hook_duration_seconds" ["hook", "event"];
+    /// Runs of audited hooks that would have changed something, by effect (context, clear_context, block, respond, continue,
+    /// veto, tool.deny, tool.input, tool.result, edits); one that has several effects counts in each.
+    Counter HOOK_AUDITS = "hookgate_hook_audits_total" ["hook", "event", "effect"];
+    /// Worker processes that ended by themselves or had to be ended.
+    Counter WORKER_ENDS = "hookgate_worker_ends_total" ["hook"];
+    /// Tool calls that hooks changed, by ruling: denied, replaced, halted.
+    Counter TOOL_CALLS = "hookgate_tool_calls_total" ["ruling"];
+    /// Answers of nothing but refused tool calls, by result: answered (the model was told and went on), or why it was not told
+    /// (cap, not_possible, upstream).
+    Counter REFUSED_CALLS = "hookgate_refused_calls_total" ["result"];
+    /// Proposals of knowledge, by result: new, known (waits or is approved already), refused.
+    Counter PROPOSALS = "hookgate_proposals_total" ["result"];
+    /// Messages of the session bus, by state: queued, delivered, refused.
+    Counter MESSAGES = "hookgate_messages_total" ["state"];
+
+    /// Activations of sessions that began, by source: startup, resume, compact.
+    Counter SESSIONS_STARTED = "hookgate_sessions_started_total" ["source"];
+    /// Activations of sessions that ended, by reason: idle, admin.
+    Counter SESSIONS_ENDED = "hookgate_sessions_ended_total" ["reason"];
+    /// Sessions in memory; others are in the store alone.
+    Gauge SESSIONS_CACHED = "hookgate_sessions_cached" [];
+    /// Seconds that the store took, by operation.
+    Histogram STORE_SECONDS = "hookgate_store_seconds" ["op"];
+    /// Failures of the store.
+    Counter STORE_ERRORS = "hookgate_store_errors_total" ["kind"];
+    /// Configurations that were to take effect while the gateway ran, by result: ok, refused.
+    Counter RELOADS = "hookgate_config_reloads_total" ["result"];
+    /// Which configuration is in effect, counted from 1.
+    Gauge CONFIG_VERSION = "hookgate_config_version" [];
+    /// Since when it is in effect, in seconds since 1970.
+    Gauge CONFIG_LOADED = "hookgate_config_loaded_timestamp_seconds" [];
+}
 
 /// Registers the descriptions; call once after the recorder is installed.
 pub(super) fn describe() {
-    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
-    describe_counter!(REQUESTS, "Requests answered, by dialect and status class");
-    describe_gauge!(IN_FLIGHT, "Requests in flight, until the last byte of the answer");
-    describe_counter!(ERRORS, "Errors of the gateway's own making, by code");
-    describe_counter!(STREAMS_CUT, "Answers that the upstream broke off");
-    describe_counter!(CLIENT_GONE, "Answers whose client left before the end");
-    describe_gauge!(BUFFERED_BYTES, Unit::Bytes, "Bytes of request bodies in memory");
-    describe_histogram!(UPSTREAM_SECONDS, Unit::Seconds, "Time until the upstream's head arrived");
-    describe_counter!(TURNS, "Turns that ended, by outcome and dialect");
-    describe_counter!(TOKENS, "Tokens as providers report them, by kind");
-    describe_counter!(CONTINUATIONS, "Turns that a hook wanted to continue, by result");
-    describe_counter!(TOOL_CALLS, "Tool calls that hooks changed, by ruling");
-    describe_counter!(REFUSED_CALLS, "Answers of nothing but refused tool calls, by result");
-    describe_counter!(PLACEMENT_FAILED, "Requests whose context could not be placed, by dialect");
-    describe_counter!(PREFIX_CLIENT_BYTES, Unit::Bytes, "What clients kept of the request before as a prefix");
-    describe_counter!(PREFIX_KEPT_BYTES, Unit::Bytes, "Of these, what was also a prefix of what went up");
-    describe_counter!(CACHE_BREAKS, "Requests in which a hook's text broke a prefix that the client kept, by hook");
-    describe_counter!(REPLAY_LOST, "Requests whose history no longer holds a place where something was put");
-    describe_counter!(HOOK_RUNS, "Runs of hooks, by hook, event and result");
-    describe_counter!(HOOK_AUDITS, "What audited hooks would have done, by hook, event and effect");
-    describe_histogram!(HOOK_SECONDS, Unit::Seconds, "Time that a hook took, by hook and event");
-    describe_counter!(WORKER_ENDS, "Worker processes that ended by themselves or had to be ended, by hook");
-    describe_counter!(MESSAGES, "Messages of the session bus, by state");
-    describe_counter!(STORE_ERRORS, "Failures of the store, by kind");
-    describe_counter!(RELOADS, "Configurations that were to take effect while the gateway ran, by result");
-    describe_gauge!(CONFIG_VERSION, "Which configuration is in effect, counted from 1");
-    describe_gauge!(CONFIG_LOADED, Unit::Seconds, "Since when the configuration is in effect");
+    for Metric { name, kind, help, .. } in ALL {
+        match kind {
+            Kind::Counter => metrics::describe_counter!(*name, *help),
+            Kind::Gauge => metrics::describe_gauge!(*name, *help),
+            Kind::Histogram => metrics::describe_histogram!(*name, *help),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions_of_prometheus() {
+        for Metric { name, kind, labels, help } in ALL {
+            assert!(name.starts_with("hookgate_"), "{name}");
+            assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
+            assert!(*kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
+            assert!(help.len() > 10 && !help.contains('\n'), "{name}: {help}");
+            let unbounded = ["session", "agent", "path", "tenant", "id"];
+            assert!(!labels.iter().any(|label| unbounded.contains(label)), "{name} {labels:?}");
+        }
+        let names: std::collections::BTreeSet<&str> = ALL.iter().map(|metric| metric.name).collect();
+        assert_eq!(names.len(), ALL.len());
+    }
 }

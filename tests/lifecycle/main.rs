@@ -21,6 +21,7 @@ mod encodings;
 mod endings;
 mod ends;
 mod faults;
+mod figures;
 mod identity;
 mod knowledge;
 mod models;

@@ -2,7 +2,7 @@
 use super::follow::Follow;
 use super::identify::Identity;
 use super::policy::Policed;
-use super::prompt::{charge, log_cuts};
+use super::prompt::charge;
 use super::read::Read;
 use super::{Prepared, TurnError, Turns};
 use crate::config::EventKind;
@@ -111,8 +111,7 @@ impl Turns {
             charge(&mut state, &budget);
             (entry, budget.spent())
         };
-        log_cuts(&cuts, scenery.budget);
-        self.show_budget(spent, &cuts);
+        self.account(spent, &cuts);
         entry
     }
 

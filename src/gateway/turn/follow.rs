@@ -58,6 +58,8 @@ pub struct Follow {
     turn: String,
     /// Its ordinal in the session.
     number: u64,
+    /// The model's resolved name.
+    model: String,
     said: Said,
     /// Only where the answer may get further legs, or other calls than the model made.
     gate: Option<Gate>,
@@ -80,7 +82,9 @@ impl Follow {
         let (turn, number) = turn.unwrap_or_default();
         let gate = Gate::of(&turns, &read, &identity, binding);
         let answering = turns.sessions.answering.begin(&identity.key);
+        let model = turns.model(&read).resolved;
         Self {
+            model,
             occasion,
             headers,
             dialect: read.endpoint().dialect,

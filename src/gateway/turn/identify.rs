@@ -18,6 +18,7 @@ use crate::session::profile::{LayoutHint, RequestKind};
 use crate::session::record::{self, SessionKey, SessionRecord, Source};
 use crate::session::store::StoreError;
 use crate::session::tenant::{Credential, Fingerprint};
+use crate::telemetry::names;
 use jiff::Timestamp;
 use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
@@ -223,7 +224,7 @@ impl Turns {
             credential: owner.credential.clone(),
             now: Timestamp::now(),
         };
-        let (_, opened) = self.sessions.records.open(key, beginning).await?;
+        let (before, opened) = self.sessions.records.open(key, beginning).await?;
         let starts = self.pipeline.has(EventKind::SessionStart) || self.knowledge().holds_any();
         let model = self.model(read);
         let window = read.profile.window(&read.asked.headers);
@@ -238,7 +239,11 @@ impl Turns {
             record.window = window.or(record.window);
             true
         };
-        Ok((self.sessions.records.update(key, change).await?, opened))
+        let record = self.sessions.records.update(key, change).await?;
+        if opened || record.activation != before.activation {
+            metrics::counter!(names::SESSIONS_STARTED, "source" => record.source.name()).increment(1);
+        }
+        Ok((record, opened))
     }
 
     /// The conversation: the one found, a fork of it, or a new one.

@@ -1,7 +1,6 @@
 //! `tool.call`: hooks decide on a call before the client sees it.
 use super::asking::Asking;
 use super::occasion::Particulars;
-use super::prompt::log_cuts;
 use crate::config::EventKind;
 use crate::context::budget::Budget;
 use crate::context::{Call, Ruling, answer::call_key};
@@ -86,8 +85,7 @@ impl Asking {
             }
             budget.spent()
         };
-        log_cuts(&cuts, limit);
-        self.turns.show_budget(spent, &cuts);
+        self.turns.account(spent, &cuts);
         self.turns.commit(&self.live, Change::default()).await;
     }
 }

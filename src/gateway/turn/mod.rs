@@ -171,7 +171,7 @@ impl Turns {
         sessions: Sessions,
         bus: Arc<Bus>,
     ) -> Result<Arc<Self>, ConditionError> {
-        Self::with(config, pipeline, sessions, bus, TaskTracker::new())
+        Self::with(config, pipeline, sessions, bus, (TaskTracker::new(), Meters::new()))
     }
 
     /// The same sessions under another configuration. Hooks that are in both stay, and a drain of either waits for what
@@ -182,7 +182,7 @@ impl Turns {
     pub fn under(&self, config: Arc<Config>) -> Result<Arc<Self>, TurnsError> {
         let sessions = self.sessions.under(&config)?;
         let pipeline = self.pipeline.under(&config.hooks, &config.limits)?;
-        Ok(Self::with(config, pipeline, sessions, self.bus.clone(), self.tasks.clone())?)
+        Ok(Self::with(config, pipeline, sessions, self.bus.clone(), (self.tasks.clone(), self.meters.clone()))?)
     }
 
     fn with(
@@ -190,7 +190,7 @@ impl Turns {
         pipeline: Pipeline,
         sessions: Sessions,
         bus: Arc<Bus>,
-        tasks: TaskTracker,
+        (tasks, meters): (TaskTracker, Meters),
     ) -> Result<Arc<Self>, ConditionError> {
         let mut slot_order: Vec<String> = Vec::new();
         for hook in &config.hooks {
@@ -199,7 +199,7 @@ impl Turns {
             }
         }
         let side_rules = Rules::compile(&config.sessions.side_requests)?;
-        Ok(Arc::new(Self { config, pipeline, sessions, bus, slot_order, side_rules, meters: Meters::new(), tasks }))
+        Ok(Arc::new(Self { config, pipeline, sessions, bus, slot_order, side_rules, meters, tasks }))
     }
 
     /// Whether nothing needs a body to be read.

@@ -14,6 +14,7 @@ use crate::session::conversation::{Change, ConversationLayout, State, Turn};
 use crate::session::ledger::{Entry, What};
 use crate::session::placing::Cut;
 use crate::session::record::SessionRecord;
+use crate::telemetry::names;
 
 impl Turns {
     /// Runs the hooks of a new prompt and records what they gave before anything goes up. Returns the gateway's answer when
@@ -54,8 +55,7 @@ impl Turns {
                 placing
             }
         };
-        log_cuts(&placing.cuts, self.config.lifecycle.max_injected_context_chars);
-        self.show_budget(placing.spent, &placing.cuts);
+        self.account(placing.spent, &placing.cuts);
         self.record(identity, placing.entries).await;
         refused
     }
@@ -149,6 +149,21 @@ impl Turns {
         Budget::new(self.config.lifecycle.max_injected_context_chars.saturating_sub(placed))
     }
 
+    /// Counts and logs what became of the room for hooks' texts.
+    pub(super) fn account(&self, spent: usize, cuts: &[Cut]) {
+        self.meters.injected(spent);
+        let limit = self.config.lifecycle.max_injected_context_chars;
+        for Cut { source, partly, lost } in cuts {
+            metrics::counter!(names::TRUNCATED_CHARS, "hook" => source.clone()).increment(*lost as u64);
+            let what = if *partly { "truncated" } else { "left out" };
+            tracing::warn!(
+                hook = source,
+                "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})"
+            );
+        }
+        self.show_budget(spent, cuts);
+    }
+
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays
     /// text that the model may not have seen, which is harmless; the reverse is not.
     pub(super) async fn record(&self, identity: &Identity, entries: Vec<Entry>) {
@@ -230,14 +245,4 @@ pub(super) fn normal_form(reply: &str) -> Option<Digest> {
     let mut form = NormalForm::new();
     form.text(reply);
     form.digest()
-}
-
-pub(super) fn log_cuts(cuts: &[Cut], limit: usize) {
-    for Cut { source, partly } in cuts {
-        let what = if *partly { "truncated" } else { "left out" };
-        tracing::warn!(
-            hook = source,
-            "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})"
-        );
-    }
 }

@@ -6,7 +6,7 @@
 use super::identify::Identity;
 use super::occasion::{Occasion, Particulars};
 use super::opening::refusal;
-use super::prompt::{charge, log_cuts};
+use super::prompt::charge;
 use super::read::Read;
 use super::tool_batch::Together;
 use super::tool_step::{Brought, calls, is_judged, refused, step, tool};
@@ -143,8 +143,7 @@ impl Turns {
         });
         let entries = entries.collect();
         charge(&mut state, &budget);
-        log_cuts(&cuts, self.config.lifecycle.max_injected_context_chars);
-        self.show_budget(budget.spent(), &cuts);
+        self.account(budget.spent(), &cuts);
         entries
     }
 

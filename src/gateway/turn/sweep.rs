@@ -7,6 +7,7 @@ use super::owner::scope_of;
 use crate::config::EventKind;
 use crate::hooks::FireContext;
 use crate::session::record::SessionKey;
+use crate::telemetry::names;
 use http::HeaderMap;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -86,6 +87,8 @@ impl Turns {
         let reports =
             self.pipeline.fire(kind, &event, FireContext { headers: &HeaderMap::new(), deadline: None }).await;
         self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
+        let by = if reason == IDLE { IDLE } else { "admin" };
+        metrics::counter!(names::SESSIONS_ENDED, "reason" => by).increment(1);
         tracing::info!(session = key.id, agent = key.agent, reason, "session ended");
         true
     }

@@ -3,12 +3,14 @@
 //! One trait, [`Store`], and two homes: [`SledStore`] on disk and [`MemoryStore`] for tests and throw-away gateways. Both
 //! pass the same conformance suite. [`keys`] draws the layout of the keys.
 pub mod keys;
+mod measured;
 mod memory;
 mod sled;
 
 #[cfg(test)]
 mod conformance;
 
+pub use self::measured::Measured;
 pub use self::memory::MemoryStore;
 pub use self::sled::SledStore;
 

@@ -16,11 +16,12 @@ impl Follow {
         metrics::counter!(names::TURNS, "outcome" => outcome.name(), "dialect" => self.dialect.name()).increment(1);
         // The client's figures are those of the last leg, which is what it takes for the size of its context.
         let before = self.gate.as_ref().map(|gate| gate.joined.lock().cost()).unwrap_or_default();
-        self.turns.meters.tokens(&Usage {
+        let usage = Usage {
             input: before.input + answer.usage.input,
             cached_input: before.cached_input + answer.usage.cached_input,
             output: answer.usage.output,
-        });
+        };
+        self.turns.meters.tokens(&self.model, &usage);
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
