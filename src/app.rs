@@ -1,5 +1,6 @@
 //! The only place that sees every room: puts them together, starts and drains.
 mod backstage;
+mod service_manager;
 
 pub use backstage::{Backstage, backstage};
 
@@ -230,10 +231,12 @@ pub async fn serve(loaded: Loaded) -> Result<(), AppError> {
     let running = start(loaded).await?;
     running.admin.beside(reload_on(hangup, running.live.clone()));
     tracing::info!(addr = %running.addr(), admin = %running.admin_addr(), "listening");
+    service_manager::ready();
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
         _ = interrupt.recv() => tracing::info!("SIGINT: draining"),
     }
+    service_manager::stopping();
     running.shutdown(GRACE).await;
     Ok(())
 }
@@ -241,8 +244,10 @@ pub async fn serve(loaded: Loaded) -> Result<(), AppError> {
 async fn reload_on(mut hangup: Signal, live: Arc<Live>) {
     while hangup.recv().await.is_some() {
         tracing::info!("SIGHUP: reading the configuration again");
+        service_manager::reloading();
         // Refused or not, it is logged.
         let _ = live.reload().await;
+        service_manager::ready();
     }
 }
 

@@ -74,6 +74,13 @@ fn every_example_is_a_valid_configuration() {
 }
 
 #[test]
+fn the_configurations_of_containers_are_valid() {
+    let file = package("docker/hookgate.yaml");
+    let file = file.to_str().unwrap();
+    assert_eq!(stdout(&hookgate(&["check", "--config", file])), format!("{file}: ok\n"));
+}
+
+#[test]
 fn every_configuration_in_the_readme_is_valid() {
     let readme = std::fs::read_to_string(package("README.md")).unwrap();
     let blocks: Vec<_> = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

@@ -15,6 +15,9 @@ const TOKEN_VARIABLE: &str = "HOOKGATE_ADMIN_TOKEN";
 /// is below this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A probe that takes longer than this has failed: orchestrators wait no longer for theirs.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Which gateway.
 #[derive(Debug, Args)]
 pub(super) struct Target {
@@ -95,6 +98,29 @@ impl Target {
     }
 }
 
+/// What a gateway answers to a probe, which needs no token. With a URL the configuration is not read: a file that was broken
+/// under a running gateway says nothing about that gateway.
+pub(super) async fn probe(config: &ConfigFile, admin: Option<&Url>, path: &str) -> Result<String, AdminError> {
+    let base = match admin {
+        Some(url) => url.clone(),
+        None => listener_url(config::load(config.config.as_deref(), &config::process_env)?.config.admin.listen)?,
+    };
+    let url = base.join(path).map_err(|_| AdminError::BadUrl(base.to_string()))?;
+    let unreachable = |source| AdminError::Unreachable { url: url.clone(), source };
+    let request = http().map_err(unreachable)?.get(url.clone()).timeout(PROBE_TIMEOUT);
+    let response = request.send().await.map_err(unreachable)?;
+    let status = response.status();
+    let text = response.text().await.map_err(unreachable)?.trim().to_owned();
+    if status.is_success() { Ok(text) } else { Err(AdminError::Refused { url, status, message: text }) }
+}
+
+/// The listener is near: a proxy from the environment would only see the token.
+fn http() -> Result<Client, reqwest::Error> {
+    // reqwest has no TLS provider of its own here; a second installation is refused and harmless.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build()
+}
+
 /// A listener on every address is reached on the loopback one.
 fn listener_url(listen: SocketAddr) -> Result<Url, AdminError> {
     let ip = match listen.ip() {
@@ -108,11 +134,7 @@ fn listener_url(listen: SocketAddr) -> Result<Url, AdminError> {
 
 impl AdminClient {
     fn new(base: Url, token: String) -> Result<Self, AdminError> {
-        // reqwest has no TLS provider of its own here; a second installation is refused and harmless.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        // The listener is near: a proxy from the environment would only see the token.
-        let http = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build();
-        let http = http.map_err(|source| AdminError::Unreachable { url: base.clone(), source })?;
+        let http = http().map_err(|source| AdminError::Unreachable { url: base.clone(), source })?;
         Ok(Self { http, base, token })
     }
 

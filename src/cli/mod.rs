@@ -5,6 +5,7 @@ mod admin_client;
 mod check;
 mod demo;
 mod explain;
+mod health;
 mod mcp;
 mod proposals;
 mod rehearsal;
@@ -42,6 +43,8 @@ enum Command {
     Serve(serve::Serve),
     /// Validate a configuration and print every problem, or print a JSON schema
     Check(check::Check),
+    /// Whether a running gateway takes requests: exit code 0 or 1
+    Health(health::Health),
     /// Dry run: what the hooks make of a request
     Explain(Box<explain::Explain>),
     /// Policy tests: requests, and what must become of them
@@ -118,6 +121,7 @@ pub fn run() -> ExitCode {
     let done = match cli.command {
         Command::Serve(command) => command.run(format, &cli.log_level),
         Command::Check(command) => command.run(),
+        Command::Health(command) => command.run(),
         Command::Explain(command) => command.run(format),
         Command::Test(command) => command.run(format),
         Command::Demo(command) => command.run(format),

@@ -7,6 +7,7 @@ mod support;
 mod cli;
 mod context;
 mod guards;
+mod health;
 mod knowledge;
 mod lifecycle;
 mod mcp;

@@ -11,4 +11,5 @@ mod rig;
 mod follows;
 mod process;
 mod refused;
+mod service_manager;
 mod survives;

@@ -9,14 +9,19 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-struct Process {
+pub(crate) struct Process {
     child: Child,
     log: Arc<Mutex<String>>,
 }
 
 impl Process {
     fn start(rig: &Rig) -> Self {
+        Self::start_with(rig, &[])
+    }
+
+    pub(crate) fn start_with(rig: &Rig, environment: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hookgate"));
+        command.envs(environment.iter().copied());
         command.arg("serve").arg("--config").arg(rig.file()).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -30,7 +35,7 @@ impl Process {
         Self { child, log }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
