@@ -1,21 +1,11 @@
-"""The official SDKs through a real gateway, against a scripted provider: python3 tests/sdk/run.py [HOOKGATE_BINARY]
-
-Needs `pip install -r tests/sdk/requirements.txt`, no key and no network. Prints one line per check, exits with 1 when one
-fails.
-"""
-import contextlib
-import os
-import re
-import subprocess
+"""The official SDKs through a real gateway; run.py installs them and starts this: sdk_checks.py HOOKGATE INSTALLED"""
 import sys
-import tempfile
 import traceback
-from pathlib import Path
 
-from conversations import ALL, RESULT, SYSTEM, TOOL
+from gateway import gateway
 from provider import Answer, Provider
-
-BINARY = sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2] / "target/debug/hookgate"
+from sdk import javascript, python
+from sdk.python import RESULT, SYSTEM, TOOL
 
 # `dead-*` are upstreams that nobody listens at: port 1 is privileged and unused.
 CONFIG = """
@@ -56,24 +46,6 @@ def script(request):
     if RESULT in newest:
         return Answer("The tool was run.")
     return Answer(call=(TOOL, {"suite": "all"})) if "first" in newest else Answer("Nothing more to do.")
-
-
-@contextlib.contextmanager
-def gateway(provider, layout):
-    """The URL of a gateway with the hooks above."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "hookgate.yaml").write_text(CONFIG.format(provider=provider.url, layout=layout))
-        Path(folder, "hint.sh").write_text(HINT)
-        Path(folder, "done.sh").write_text(DONE)
-        Path(folder, "check.sh").write_text(CHECK)
-        command = [os.path.abspath(BINARY), "--log-format", "json", "serve", "--config", "hookgate.yaml"]
-        process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
-        try:
-            listening = (re.search(r'"listening".*"addr":"([^"]+)"', line) for line in process.stderr)
-            yield "http://" + next(found for found in listening if found)[1]
-        finally:
-            process.terminate()
-            process.wait(10)
 
 
 def expect(condition, what):
@@ -166,33 +138,50 @@ def errors(url, kind, streamed):
         raised(kind.Cut, lambda: kind(url, "cut", streamed).say("cutoff"))
 
 
+CHECKS = {"turns": turns, "continued": continued, "continued with a tool": continued_with_a_tool, "blocked": blocked}
+LANGUAGES = {"python": python.ALL, "javascript": javascript.ALL}
+
+
+def check(name, work):
+    """One line; whether it went well."""
+    try:
+        work()
+        print(f"ok    {name}", flush=True)
+        return True
+    except Exception as error:  # an SDK that fails to parse raises what it likes
+        print(f"FAIL  {name}: {type(error).__name__}: {error}", flush=True)
+        traceback.print_exc()
+        return False
+
+
+def converse(provider, url, layout, kind, streamed, what):
+    session = f"{what.replace(' ', '-')}-{kind.__module__}-{kind.__name__}-{streamed}"
+    CHECKS[what](provider, kind(url, session, streamed), layout)
+
+
+def all_of(provider, url, layout):
+    """Every check of every SDK; what came of each."""
+    for language, kinds in LANGUAGES.items():
+        for name, kind in kinds.items():
+            for streamed in (False, True):
+                line = f"{layout:7} {language:10} {name:9} {'streamed' if streamed else 'whole':8}"
+                for what in CHECKS:
+                    yield check(f"{line} {what}", lambda: converse(provider, url, layout, kind, streamed, what))
+                yield check(f"{line} errors", lambda: errors(url, kind, streamed))
+
+
 def main():
-    failed = 0
-    provider = Provider(script)
+    binary, installed = sys.argv[1:]
+    javascript.Node.start(installed)
+    provider, results = Provider(script), []
     for layout in ("system", "stable"):
-        with gateway(provider, layout) as url:
-            for name, kind in ALL.items():
-                for streamed in (False, True):
-                    form = "streamed" if streamed else "whole"
-                    open_as = lambda what: kind(url, f"{what}-{name}-{form}", streamed)
-                    checks = {
-                        "turns": lambda: turns(provider, open_as("turns"), layout),
-                        "continued": lambda: continued(provider, open_as("continued"), layout),
-                        "continued with a tool": lambda: continued_with_a_tool(provider, open_as("tool"), layout),
-                        "blocked": lambda: blocked(provider, open_as("blocked"), layout),
-                        "errors": lambda: errors(url, kind, streamed),
-                    }
-                    for what, check in checks.items():
-                        try:
-                            check()
-                            print(f"ok    {layout:7} {name:9} {form:8} {what}")
-                        except Exception as error:  # an SDK that fails to parse raises what it likes
-                            failed += 1
-                            print(f"FAIL  {layout:7} {name:9} {form:8} {what}: {type(error).__name__}: {error}")
-                            traceback.print_exc()
+        config = CONFIG.format(provider=provider.url, layout=layout)
+        files = {"hookgate.yaml": config, "hint.sh": HINT, "done.sh": DONE, "check.sh": CHECK}
+        with gateway(binary, files) as running:
+            results += all_of(provider, running.url, layout)
     provider.close()
-    print(f"{failed} failed" if failed else "all passed")
-    return 1 if failed else 0
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
+    return 0 if all(results) else 1
 
 
 if __name__ == "__main__":
