@@ -5,15 +5,17 @@ What it answers is said by a script: a function from the request to an Answer.
 import dataclasses
 import json
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @dataclasses.dataclass
 class Answer:
-    """What the model does: it says something, or calls a tool, or is cut off after its first words."""
+    """What the model does: it says something, or calls a tool, or is cut off after its first words, or is overloaded."""
     text: str = ""
     call: tuple[str, dict] | None = None
     cut: bool = False
+    status: int = 200
 
 
 @dataclasses.dataclass
@@ -39,9 +41,22 @@ class Request:
         return self.body.get("messages") or self.body.get("input") or self.body.get("contents") or []
 
     @property
+    def tools(self):
+        """The names of the tools, those in a namespace as NAMESPACE.NAME."""
+        return [name for tool in self.body.get("tools") or [] for name in tool_names(tool)]
+
+    @property
     def text(self):
         """Everything that the model would see, as one text."""
         return json.dumps(self.body, ensure_ascii=False)
+
+
+def tool_names(tool):
+    inner = tool.get("functionDeclarations") or tool.get("tools")
+    if inner:
+        space = f"{tool['name']}." if "name" in tool else ""
+        return [space + name for part in inner for name in tool_names(part)]
+    return [tool.get("function", tool).get("name") or tool.get("type", "")]
 
 
 class Provider:
@@ -75,14 +90,21 @@ def handler(provider):
                 return self.send("application/json", b'{"input_tokens":11,"totalTokens":11}')
             provider.requests.append(request)
             number = len(provider.requests)
-            answer = provider.script(request)
+            try:
+                answer = provider.script(request)
+            except Exception:  # a script's fault is to be seen: the client would only try again
+                traceback.print_exc()
+                answer = Answer(status=500)
+            if answer.status != 200:
+                error = {"type": "overloaded_error", "code": answer.status, "message": "Overloaded", "status": "UNAVAILABLE"}
+                return self.send("application/json", json.dumps({"type": "error", "error": error}).encode(), answer.status)
             if not request.streamed:
                 whole = WRITERS[request.dialect][0](answer, number)
                 return self.send("application/json", json.dumps(whole).encode())
             self.stream(request.dialect, answer, number)
 
-        def send(self, content_type, body):
-            self.send_response(200)
+        def send(self, content_type, body, status=200):
+            self.send_response(status)
             self.send_header("content-type", content_type)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -194,6 +216,8 @@ def responses(answer, number, status="completed"):
             "id": f"fc_{number}", "type": "function_call", "call_id": f"call_{number}", "name": name,
             "arguments": json.dumps(arguments), "status": "completed",
         }
+        if "." in name:
+            item["namespace"], item["name"] = name.split(".")
     else:
         part = {"type": "output_text", "text": answer.text, "annotations": []}
         item = {"id": f"msg_{number}", "type": "message", "role": "assistant", "status": "completed", "content": [part]}

@@ -4,7 +4,7 @@
     python3 tests/clients/run.py agents [--hookgate BINARY] [claude codex opencode gemini]
 
 Installs what it runs from PyPI and npm (into --installed, or a folder that is gone afterwards). One line per check; exits with 1
-when one fails, with 2 when a registry can't be reached.
+when one fails, with 3 when a registry can't be reached.
 """
 import argparse
 import os
@@ -52,7 +52,7 @@ def main():
             python = venv(folder) if wanted.part == "sdk" else sys.executable
         except subprocess.CalledProcessError as error:
             print(f"NOT RUN: {error}", file=sys.stderr)
-            return 2
+            return 3
         only = [*wanted.names, *(f"--scenario={name}" for name in wanted.scenario or [])]
         command = [python, HERE / f"{wanted.part}_checks.py", wanted.hookgate.absolute(), folder, *only]
         return subprocess.run(command, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}).returncode
