@@ -95,11 +95,11 @@ def tool_turn(stage):
         once(body, hooks.AFTER, "the follow-up")
         once(body, hooks.PERSISTENT, "the follow-up")
         once(body, hooks.RESULT, "the follow-up")
-        new = stage.events.of("hint", "prompt.submit")[-1]
-        sessions = {one["session"]["id"] for one in (stop, *stage.events.of("hint", "prompt.submit"))}
+        prompts = stage.events.of("hint", "prompt.submit")
+        sessions = {one["session"]["id"] for one in (stop, *prompts)}
         expect(len(sessions) == 1, f"one session: {sessions}")
-        turns = sorted(one["session"]["turn"] for one in stage.events.of("hint", "prompt.submit"))
-        expect(turns == [1, 2], f"two turns: {turns} {new['prompt']}")
+        turns = sorted(one["session"]["turn"] for one in prompts)
+        expect(turns == [1, 2], f"two turns: {turns}")
 
 
 def sub_agent(stage):
