@@ -18,10 +18,12 @@ use crate::live::{Live, follow_files};
 use crate::session::Sessions;
 use crate::session::records::FLUSH_EVERY;
 use crate::session::store::{Measured, MemoryStore, SledStore, Store, StoreError};
+use crate::telemetry::audit::{self, Audit};
 use crate::telemetry::{metrics, names};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,6 +66,14 @@ pub enum AppError {
     /// The spool of the session bus.
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    /// The audit log: a gateway that should write one does not go on without it.
+    #[error("can't open the audit log {}: {source}", path.display())]
+    Audit {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// What belongs to turns.
     #[error(transparent)]
     Turns(#[from] TurnsError),
@@ -191,10 +201,17 @@ async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Ar
     let bus = Arc::new(Bus::open(sessions.records.clone()).await?);
     let pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
     let mut pipeline = pipeline.posting(bus.clone());
-    if let Some(witness) = witness {
-        pipeline = pipeline.watched(witness);
+    match (witness, &config.audit) {
+        (Some(witness), _) => pipeline = pipeline.watched(witness),
+        // What a dry run decides is no decision.
+        (None, Some(settings)) => pipeline = pipeline.recorded(open_audit(settings)?),
+        (None, None) => {}
     }
     Ok(Turns::new(config.clone(), pipeline, sessions, bus).map_err(TurnsError::from)?)
+}
+
+fn open_audit(settings: &audit::Settings) -> Result<Audit, AppError> {
+    Audit::open(settings).map_err(|source| AppError::Audit { path: settings.file.clone(), source })
 }
 
 async fn spool(config: &Config) -> Result<Option<Spool>, SpoolError> {

@@ -25,6 +25,8 @@ pub fn masked(config: &Config) -> Value {
         policies,
         knowledge,
         bus,
+        telemetry,
+        audit,
         hooks,
         profiles,
     } = config;
@@ -75,6 +77,13 @@ pub fn masked(config: &Config) -> Value {
             "max_context_chars": knowledge.max_context_chars,
         },
         "bus": {"maildir": bus.maildir},
+        "telemetry": {"overhead_header": telemetry.overhead_header},
+        "audit": audit.as_ref().map_or_else(|| json!({"file": null}), |audit| json!({
+            "file": audit.file,
+            "max_size": show_size(usize::try_from(audit.max_size).unwrap_or(usize::MAX)),
+            "keep": audit.keep,
+            "bodies": audit.bodies,
+        })),
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })

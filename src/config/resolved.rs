@@ -4,6 +4,7 @@ use super::claude_code::ClaudeCode;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
+use crate::telemetry::audit;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,6 +40,10 @@ pub struct Config {
     pub knowledge: Knowledge,
     /// Messages into running sessions.
     pub bus: Bus,
+    /// What else is told of requests.
+    pub telemetry: Telemetry,
+    /// Where decisions are written; `None`: nowhere.
+    pub audit: Option<audit::Settings>,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -193,6 +198,13 @@ pub struct Lifecycle {
 pub struct Continuation {
     /// How often the hooks of `session.stopping` may extend one turn; 0: never.
     pub max_per_turn: u32,
+}
+
+/// `telemetry`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Telemetry {
+    /// Whether answers say how long the gateway itself took.
+    pub overhead_header: bool,
 }
 
 /// `bus`.

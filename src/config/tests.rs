@@ -131,6 +131,8 @@ limits: { request_body: 1MiB, buffered_bytes: 2MB, hook_output: 512, held_respon
 continuation: { max_per_turn: 0 }
 knowledge: { dir: /var/knowledge, approve_token: "${KEY}", max_context_chars: 10 }
 bus: { maildir: /spool }
+telemetry: { overhead_header: true }
+audit: { file: /var/log/audit.jsonl, max_size: 1MiB, keep: 2, bodies: true }
 hooks:
   - name: full
     on: [session.start, session.stop]
@@ -270,6 +272,15 @@ hooks:
       "bus": {
         "maildir": "/spool"
       },
+      "telemetry": {
+        "overhead_header": true
+      },
+      "audit": {
+        "file": "/var/log/audit.jsonl",
+        "max_size": "1MiB",
+        "keep": 2,
+        "bodies": true
+      },
       "hooks": [
         {
           "name": "full",
@@ -362,7 +373,7 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, hooks, profiles
     ");
 }
 
@@ -719,7 +730,7 @@ fn broken_yaml_says_where() {
         1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
         2:1: listen: written twice, keep one of them
     	a: 1
-        1:2: a: unknown key, did you mean `admin`?
+        1:2: a: unknown key, did you mean `audit`?
     - a
         1:1: a list where a map belongs, write `key: value` lines
     just text

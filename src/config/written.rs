@@ -46,6 +46,10 @@ section! {
         knowledge: Knowledge = "{}",
         /// Messages into running sessions.
         bus: Bus = "{}",
+        /// What else is told of requests.
+        telemetry: Telemetry = "{}",
+        /// A file that says what was changed, blocked and denied.
+        audit: Audit = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
@@ -199,6 +203,24 @@ section! {
     struct Bus {
         /// A folder that any process can put messages in, as files; made if need be. One gateway reads it.
         maildir: At<Option<String>> = "null",
+    }
+
+    /// What else is told of requests, beside logs and metrics.
+    struct Telemetry {
+        /// Whether answers say how long the gateway itself took, in microseconds: x-hookgate-overhead-us.
+        overhead_header: bool = "false",
+    }
+
+    /// The audit log: a line of JSON for each decision that changed, blocked or denied something.
+    struct Audit {
+        /// The file; without one nothing is written.
+        file: At<Option<String>> = "null",
+        /// When the next file is begun.
+        max_size: At<Size> = "64MiB",
+        /// Older files that are kept: FILE.1 is the newest.
+        keep: At<Count> = "5",
+        /// Whether lines hold bodies, which may hold secrets; at most 1 MiB of each.
+        bodies: At<bool> = "false",
     }
 
     /// One hook.

@@ -1,7 +1,7 @@
 //! The life of a request.
 use super::Gateway;
 use super::client_body::ClientBody;
-use super::clock::Clock;
+use super::clock::{Clock, OVERHEAD_HEADER, overhead};
 use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Inspected, Passage, inspect, set_session};
@@ -84,7 +84,10 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
         Err(error) => error.into_response(shape, &id),
     };
     response.headers_mut().insert(REQUEST_ID_HEADER, id.header());
-    clock.answered();
+    let own = clock.answered();
+    if gateway.turns.config().telemetry.overhead_header {
+        response.headers_mut().insert(OVERHEAD_HEADER, overhead(own));
+    }
     count(shape.dialect, response.status());
     response
 }

@@ -1,4 +1,5 @@
 //! The hooks of a config, and what happens to them on an event.
+mod audited;
 mod entry;
 mod firing;
 mod meters;
@@ -12,6 +13,7 @@ use crate::bus::Bus;
 use crate::config::{self, EventKind};
 use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
+use crate::telemetry::audit::Audit;
 use futures_util::future::join_all;
 use http::HeaderMap;
 use std::sync::Arc;
@@ -30,6 +32,7 @@ pub struct Pipeline {
     text_limit: usize,
     witness: Option<Arc<Witness>>,
     bus: Option<Arc<Bus>>,
+    audit: Audit,
 }
 
 /// What surrounds an event.
@@ -55,6 +58,7 @@ impl Pipeline {
             text_limit: limits.outcome_text,
             witness: None,
             bus: None,
+            audit: Audit::default(),
         };
         none.under(hooks, limits)
     }
@@ -79,6 +83,7 @@ impl Pipeline {
             text_limit: limits.outcome_text,
             witness: self.witness.clone(),
             bus: self.bus.clone(),
+            audit: self.audit.clone(),
         })
     }
 
@@ -92,6 +97,18 @@ impl Pipeline {
     #[must_use]
     pub fn posting(self, bus: Arc<Bus>) -> Self {
         Self { bus: Some(bus), ..self }
+    }
+
+    /// What hooks decide is written there.
+    #[must_use]
+    pub fn recorded(self, audit: Audit) -> Self {
+        Self { audit, ..self }
+    }
+
+    /// Where decisions are written.
+    #[must_use]
+    pub const fn audit(&self) -> &Audit {
+        &self.audit
     }
 
     /// Who watches.
@@ -160,6 +177,7 @@ impl Pipeline {
     /// Ends what hooks keep running between events.
     pub async fn close(&self) {
         join_all(self.hooks.iter().map(|hook| hook.runner.close())).await;
+        self.audit.flush().await;
     }
 
     /// Deletes what hooks keep of a session beside the store.

@@ -1,5 +1,6 @@
-//! Logs, metrics, redaction.
+//! Logs, metrics, the audit log, redaction.
 
+pub mod audit;
 pub mod logs;
 pub mod metrics;
 pub mod names;

@@ -115,6 +115,10 @@ catalog! {
     Histogram STORE_SECONDS = "hookgate_store_seconds" ["op"];
     /// Failures of the store.
     Counter STORE_ERRORS = "hookgate_store_errors_total" ["kind"];
+    /// Lines of the audit log.
+    Counter AUDIT_LINES = "hookgate_audit_lines_total" [];
+    /// Lines of the audit log that were dropped: the queue was full, or the file could not be written (io).
+    Counter AUDIT_DROPPED = "hookgate_audit_dropped_total" ["reason"];
     /// Configurations that were to take effect while the gateway ran, by result: ok, refused.
     Counter RELOADS = "hookgate_config_reloads_total" ["result"];
     /// Which configuration is in effect, counted from 1.

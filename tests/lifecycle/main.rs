@@ -10,6 +10,7 @@ mod process;
 mod speech;
 mod stage;
 
+mod audited;
 mod blocked;
 mod budget;
 mod bus;

@@ -66,6 +66,8 @@ pub fn for_provider(addr: SocketAddr) -> Config {
         policies: hookgate::config::Policies { on_opaque: hookgate::config::OnOpaque::Pass },
         knowledge: hookgate::config::Knowledge { dir: None, approve_token: None, max_context_chars: 2000 },
         bus: hookgate::config::Bus { maildir: None },
+        telemetry: Default::default(),
+        audit: None,
         hooks: vec![],
         profiles: vec![],
     }

@@ -7,8 +7,10 @@ mod upstreams;
 use super::problem::Place;
 use super::reader::{At, Reader};
 use super::resolved::{self as to, Config};
+use super::units::show_size;
 use super::value::{Count, StoreKind};
 use super::written::{self as from, File};
+use crate::telemetry::audit::Settings;
 use std::path::{Path, PathBuf};
 
 /// The folder of the configuration: where relative paths start. Absolute.
@@ -58,6 +60,8 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         policies: to::Policies { on_opaque: file.policies.on_opaque },
         knowledge: knowledge(file.knowledge, token.as_ref(), base, reader),
         bus: bus(&file.bus, base),
+        telemetry: to::Telemetry { overhead_header: file.telemetry.overhead_header },
+        audit: audit(&file.audit, base),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }
@@ -73,6 +77,7 @@ pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader
     keep(dir, dir.value.as_ref().map(|dir| base.join(dir)) == running.knowledge.dir, &was, reader);
     let was = running.bus.maildir.as_ref().map_or("null".into(), |path| path.display().to_string());
     keep(&file.bus.maildir, bus(&file.bus, base) == running.bus, &was, reader);
+    keep_audit(&file.audit, base, running, reader);
     let from::Store { kind, path } = &file.store;
     match (store(&file.store, base), &running.store) {
         (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
@@ -89,6 +94,27 @@ fn keep<T>(written: &At<T>, is_same: bool, running: &dyn std::fmt::Display, read
         let what = format!("can't change while the gateway runs, restart the gateway or write {running}");
         reader.refuse_at(written, what);
     }
+}
+
+/// Its file is open.
+fn keep_audit(from: &from::Audit, base: &Base, running: &Config, reader: &mut Reader<'_>) {
+    let (new, old) = (audit(from, base), &running.audit);
+    let file = |audit: &Option<Settings>| audit.as_ref().map(|audit| audit.file.clone());
+    let was = file(old).map_or("null".into(), |file| file.display().to_string());
+    keep(&from.file, file(&new) == file(old), &was, reader);
+    let Some((new, old)) = new.as_ref().zip(old.as_ref()) else { return };
+    keep(&from.max_size, new.max_size == old.max_size, &show_size(from_u64(old.max_size)), reader);
+    keep(&from.keep, new.keep == old.keep, &old.keep, reader);
+    keep(&from.bodies, new.bodies == old.bodies, &old.bodies, reader);
+}
+
+fn audit(from: &from::Audit, base: &Base) -> Option<Settings> {
+    let file = base.join(from.file.value.as_ref()?);
+    Some(Settings { file, max_size: from.max_size.value.0 as u64, keep: from.keep.value.0, bodies: from.bodies.value })
+}
+
+fn from_u64(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 fn bus(from: &from::Bus, base: &Base) -> to::Bus {

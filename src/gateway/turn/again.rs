@@ -10,6 +10,7 @@ use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::Ended;
 use crate::json::{Doc, Rope};
 use crate::session::profile::Profile;
+use crate::session::record::SessionKey;
 use http::HeaderMap;
 use http::response::Parts;
 use parking_lot::Mutex;
@@ -22,11 +23,18 @@ pub(super) struct Origin {
     pub(super) endpoint: Endpoint,
     /// Which client.
     profile: Arc<Profile>,
+    /// Whose it is, where that is known.
+    pub(super) session: Option<SessionKey>,
 }
 
 impl Origin {
-    pub(super) fn of(turns: &Arc<Turns>, read: &Read) -> Self {
-        Self { turns: turns.clone(), endpoint: read.endpoint().clone(), profile: read.profile.clone() }
+    pub(super) fn of(turns: &Arc<Turns>, read: &Read, session: Option<&SessionKey>) -> Self {
+        Self {
+            turns: turns.clone(),
+            endpoint: read.endpoint().clone(),
+            profile: read.profile.clone(),
+            session: session.cloned(),
+        }
     }
 
     /// To send `request` again, of which the body was `sent` and whose answer has this head.
@@ -107,7 +115,7 @@ impl Again {
     /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent().to_bytes();
-        let Origin { turns, endpoint, profile } = self.origin.clone();
+        let Origin { turns, endpoint, profile, session: _ } = self.origin.clone();
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
             let view = turns.view(&doc, &endpoint, &profile).map_err(|error| error.to_string())?;

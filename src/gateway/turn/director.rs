@@ -70,6 +70,8 @@ impl Director for AnswerDirector {
 
 impl Directing {
     async fn after(&self, leg: Ended) -> Next<LegBody> {
+        let origin = &self.again.origin;
+        origin.turns.audit_calls(origin.session.as_ref(), &leg.calls);
         if leg.emptied {
             return self.answer_refused(&leg).await;
         }

@@ -29,6 +29,8 @@ pub(super) struct Draft {
     /// Text that was added to the history, to be recorded with what it was added to.
     pub notes: Vec<Entry>,
     tools: ToolEdits,
+    /// Edits that changed something of the body.
+    made: usize,
 }
 
 /// Parts of a body, as a set of bits.
@@ -141,6 +143,11 @@ impl Draft {
         self.tools.said |= names_tools(edit);
     }
 
+    /// Whether something was changed since it was `before`.
+    pub(super) fn is_other(&self, before: &Self) -> bool {
+        self.made != before.made || self.upward != before.upward
+    }
+
     /// Reads the body anew if `edit` meets what is pending.
     ///
     /// # Errors
@@ -160,6 +167,7 @@ impl Draft {
             return Ok(false);
         };
         self.pending = together;
+        self.made += 1;
         self.tools.done |= names_tools(edit);
         self.touched = self.touched.and(Parts::of(edit, read));
         // Whoever patches the native body may make something that is none.

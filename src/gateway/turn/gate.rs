@@ -53,7 +53,7 @@ impl Gate {
         }
         let behind = if view.is_delta() { None } else { read.answered_item() };
         Some(Self {
-            origin: Origin::of(turns, read),
+            origin: Origin::of(turns, read, Some(&identity.key)),
             anchor: behind.and_then(|item| identity.anchors.at(view, item)),
             is_named: read.endpoint().dialect == DialectId::Responses
                 || matches!(view.delta, Some(Delta::ThreadCreate | Delta::ThreadContinue(_))),

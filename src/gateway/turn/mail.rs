@@ -12,7 +12,7 @@ use crate::telemetry::names;
 use std::sync::Arc;
 
 /// What the model is told of a call that is not made because of a halt; the message itself follows.
-const HALTED: &str = "This call was not made: a message on the session bus says that this turn is to end. Make no further \
+pub(super) const HALTED: &str = "This call was not made: a message on the session bus says that this turn is to end. Make no further \
                       tool calls, and close with a short answer.";
 
 /// Looks for messages while one answer comes.

@@ -9,6 +9,7 @@
 mod again;
 mod alias;
 mod asking;
+mod audited;
 mod batch;
 mod compose;
 mod deliver;
@@ -313,7 +314,7 @@ impl Turns {
         placed: Splice,
     ) -> Result<Prepared, TurnError> {
         let Policed { body, upward, reply, tools } = self.police(&read, None, edits, placed).await?;
-        let bound = Unattended::new(self, &read, tools).map(Box::new);
+        let bound = Unattended::new(self, &read, key.as_deref(), tools).map(Box::new);
         Ok(match reply {
             Some(text) => self.reply(&read, key.as_deref(), text),
             None if body.is_none() && upward == Upward::default() && bound.is_none() => Prepared::Relay,

@@ -2,6 +2,7 @@
 //!
 //! Hooks run in config order, and each sees what those before it made. What a hook says is done as a whole or not at all: an
 //! edit that can't be made fails the hook and leaves the request as it was before it.
+use super::audited::Changes;
 use super::draft::Draft;
 use super::identify::Identity;
 use super::instructions;
@@ -62,17 +63,26 @@ impl Turns {
     ) -> Result<Policed, TurnError> {
         let kind = EventKind::ModelContext;
         let mut draft = Draft::new(placed, read);
+        let mut changes = Changes::default();
         if kept.is_empty() && !self.pipeline.has(kind) {
-            return Ok(Policed { body: draft.body(read)?, ..Policed::default() });
+            let body = draft.body(read)?;
+            self.audit_request(read, identity.map(|identity| &*identity.key), &changes, body.as_ref());
+            return Ok(Policed { body, ..Policed::default() });
         }
         self.show(None, &mut draft, read)?;
         for HookEdits { hook, must_hold, edits } in kept {
             match read.aside(|| self.edited(read, identity, &draft, hook, edits)) {
-                Ok(next) => draft = next,
+                Ok(next) => {
+                    if next.is_other(&draft) {
+                        changes.note(hook, edits);
+                    }
+                    draft = next;
+                }
                 Err(Trouble { ambiguous: Some(error), .. }) => return Err(error.into()),
                 Err(Trouble { failure, .. }) => {
                     tracing::warn!(hook, "hook {hook:?}: what it changes of its turn is left out: {failure}");
                     if *must_hold {
+                        self.audit_block(read, identity.map(|identity| &*identity.key), Some(hook), "block");
                         return Ok(Policed { reply: Some(could_not_be_made(hook)), ..Policed::default() });
                     }
                 }
@@ -109,7 +119,12 @@ impl Turns {
             if let Some(error) = ambiguous {
                 return Err(error.into());
             }
-            draft = next.flatten().unwrap_or(draft);
+            if let Some(next) = next.flatten() {
+                if next.is_other(&draft) {
+                    changes.note(&report.hook, &report.outcome.edits);
+                }
+                draft = next;
+            }
             self.show(Some(&report.hook), &mut draft, read)?;
             if let Some(reply) = refusal(std::slice::from_ref(&report)) {
                 return Ok(Policed { reply: Some(reply), ..Policed::default() });
@@ -118,11 +133,13 @@ impl Turns {
         let tools = match draft.roster(self, read).map_err(unreadable)? {
             Some(Roster::AllBut { .. }) if self.config.policies.on_opaque == OnOpaque::Block => {
                 tracing::warn!("a request was stopped: it may have tools that can't be seen (policies.on_opaque)");
+                self.audit_block(read, Some(&occasion.session), None, "on_opaque");
                 return Ok(Policed { reply: Some(UNSEEN_TOOLS.to_owned()), ..Policed::default() });
             }
             tools => tools.unwrap_or_default(),
         };
         let body = draft.body(read)?;
+        self.audit_request(read, Some(&occasion.session), &changes, body.as_ref());
         if let Some(identity) = identity.filter(|_| !draft.notes.is_empty()) {
             self.record(identity, draft.notes).await;
         }

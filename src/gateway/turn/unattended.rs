@@ -11,6 +11,7 @@ use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
 use crate::gateway::legs::Bound;
 use crate::json::Rope;
+use crate::session::record::SessionKey;
 use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 
@@ -24,14 +25,14 @@ pub struct Unattended {
 
 impl Unattended {
     /// `None` where no hook changed the request's tools.
-    pub(super) fn new(turns: &Arc<Turns>, read: &Read, tools: Roster) -> Option<Self> {
+    pub(super) fn new(turns: &Arc<Turns>, read: &Read, key: Option<&SessionKey>, tools: Roster) -> Option<Self> {
         if matches!(tools, Roster::Any) || read.endpoint().operation != Operation::Generate {
             return None;
         }
         let view = &read.view;
         let asked = matches!(view.step, Step::Prompt { .. } | Step::Tool { .. });
         Some(Self {
-            origin: Origin::of(turns, read),
+            origin: Origin::of(turns, read, key),
             form: view.form,
             binding: Arc::new(Binding { tools, asks: false }),
             may_go_on: asked && !view.structured && view.choices <= 1,

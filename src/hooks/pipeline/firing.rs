@@ -1,6 +1,6 @@
 //! One event on its way through the hooks that listen to it.
 use super::entry::Entry;
-use super::{FireContext, Pipeline};
+use super::{FireContext, Pipeline, audited};
 use crate::config::{EventKind, Mode};
 use crate::hooks::contract::Event;
 use crate::hooks::report::{HookReport, Status};
@@ -126,6 +126,9 @@ impl Firing<'_> {
     /// What follows a run, however it ended: it is counted and logged, and what the hook proposes and sends is handed on.
     pub(super) async fn close(&self, hook: &Entry, report: &HookReport) {
         self.record(hook, report);
+        if self.pipeline.audit.is_on() {
+            audited::write(&self.pipeline.audit, self.event, report);
+        }
         if !report.outcome.propose.is_empty() {
             proposals::hand_on(self.pipeline.knowledge(), self.event, report).await;
         }
