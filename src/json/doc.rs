@@ -6,9 +6,14 @@ use super::unescape::unescape;
 use super::{Kind, ScanError, Span, duplicate};
 use bytes::Bytes;
 use bytestring::ByteString;
+use edited::Known;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+mod edited;
+
+pub use edited::EditedError;
 
 /// Most top-level members and elements of top-level arrays, together. Long sessions have some thousand messages; the
 /// limit keeps a body of tiny elements from costing many times its size.
@@ -49,11 +54,19 @@ impl Doc {
     /// top-level key twice.
     pub fn parse(bytes: Bytes) -> Result<Self, ScanError> {
         let text = ByteString::try_from(bytes).map_err(|error| ScanError::NotUtf8 { at: error.valid_up_to() })?;
-        let members = members(&text)?;
+        Self::of(text, Reading::knowing(Known::default()), HashMap::new())
+    }
+
+    fn of(
+        text: ByteString,
+        reading: Reading,
+        outlines: HashMap<usize, Option<Arc<Outline>>>,
+    ) -> Result<Self, ScanError> {
+        let members = reading.members(&text)?;
         if let Some(key) = duplicate(members.iter().map(|member| member.key.as_str())) {
             return Err(ScanError::DuplicateKey { key: key.to_owned() });
         }
-        Ok(Self { text, members, outlines: Arc::default() })
+        Ok(Self { text, members, outlines: Arc::new(Mutex::new(outlines)) })
     }
 
     /// The whole body.
@@ -127,40 +140,64 @@ impl Doc {
     }
 }
 
-fn members(text: &str) -> Result<Vec<Member>, ScanError> {
-    let mut scanner = Scanner::new(text);
-    if scanner.kind().is_some_and(|kind| kind != Kind::Object) {
-        return Err(ScanError::NotAnObject);
-    }
-    if !scanner.eat(b'{') {
-        return Err(ScanError::NotJson { at: scanner.position(), what: "expected an object" });
-    }
-    let mut members = Vec::new();
-    let mut room = MAX_PARTS;
-    while let Some(key_span) = scanner.next_key(members.is_empty())? {
-        room = room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
-        members.push(member(text, &mut scanner, key_span, &mut room)?);
-    }
-    scanner.end()?;
-    Ok(members)
+/// The top level on its way through the scanner.
+#[derive(Debug)]
+struct Reading {
+    /// Values that need no scan.
+    known: Known,
+    /// Parts that there may still be.
+    room: usize,
 }
 
-fn member(text: &str, scanner: &mut Scanner<'_>, key_span: Span, room: &mut usize) -> Result<Member, ScanError> {
-    let start = scanner.position();
-    // A byte that begins no value is an error that the scan below finds, too, and says better.
-    let kind = scanner.kind().unwrap_or(Kind::Null);
-    let mut elements = Vec::new();
-    if scanner.eat(b'[') {
-        while scanner.next_element(elements.is_empty())? {
-            *room = room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
-            elements.push(scanner.value(ELEMENT_DEPTH)?);
-        }
-    } else {
-        scanner.value(MEMBER_DEPTH)?;
+impl Reading {
+    fn knowing(known: Known) -> Self {
+        Self { known, room: MAX_PARTS }
     }
-    let inside = text.get(key_span.start + 1..key_span.end - 1).unwrap_or_default();
-    let value = Span::new(start, scanner.position());
-    Ok(Member { key: unescape(inside).into_owned(), key_span, value, kind, elements })
+
+    fn members(mut self, text: &str) -> Result<Vec<Member>, ScanError> {
+        let mut scanner = Scanner::new(text);
+        if scanner.kind().is_some_and(|kind| kind != Kind::Object) {
+            return Err(ScanError::NotAnObject);
+        }
+        if !scanner.eat(b'{') {
+            return Err(ScanError::NotJson { at: scanner.position(), what: "expected an object" });
+        }
+        let mut members = Vec::new();
+        while let Some(key_span) = scanner.next_key(members.is_empty())? {
+            self.count()?;
+            members.push(self.member(text, &mut scanner, key_span)?);
+        }
+        scanner.end()?;
+        Ok(members)
+    }
+
+    fn member(&mut self, text: &str, scanner: &mut Scanner<'_>, key_span: Span) -> Result<Member, ScanError> {
+        let start = scanner.position();
+        // A byte that begins no value is an error that the scan below finds, too, and says better.
+        let kind = scanner.kind().unwrap_or(Kind::Null);
+        let mut elements = Vec::new();
+        if scanner.eat(b'[') {
+            while scanner.next_element(elements.is_empty())? {
+                self.count()?;
+                elements.push(self.value(scanner, ELEMENT_DEPTH)?);
+            }
+        } else {
+            self.value(scanner, MEMBER_DEPTH)?;
+        }
+        let inside = text.get(key_span.start + 1..key_span.end - 1).unwrap_or_default();
+        let value = Span::new(start, scanner.position());
+        Ok(Member { key: unescape(inside).into_owned(), key_span, value, kind, elements })
+    }
+
+    fn value(&mut self, scanner: &mut Scanner<'_>, around: usize) -> Result<Span, ScanError> {
+        let start = scanner.position();
+        if self.known.skip(scanner) { Ok(Span::new(start, scanner.position())) } else { scanner.value(around) }
+    }
+
+    fn count(&mut self) -> Result<(), ScanError> {
+        self.room = self.room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
+        Ok(())
+    }
 }
 
 /// Containers that are open around the value of a top-level member.

@@ -20,7 +20,7 @@ mod strings;
 mod unescape;
 
 pub use array_stream::ArrayFramer;
-pub use doc::{Doc, Member};
+pub use doc::{Doc, EditedError, Member};
 pub use scan::MAX_DEPTH;
 pub use splice::{Rope, Splice, SpliceError};
 pub use strings::string_values;

@@ -64,6 +64,11 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// Goes on at `position`, behind text that is known to be valid.
+    pub(super) fn jump(&mut self, position: usize) {
+        self.at = position;
+    }
+
     /// The kind of the value that begins under the cursor.
     #[inline(always)]
     pub(super) fn kind(&self) -> Option<Kind> {

@@ -75,7 +75,7 @@ impl Splice {
     }
 
     /// The edits by their place.
-    fn ordered(mut self, len: usize) -> Result<Vec<(Span, Bytes)>, SpliceError> {
+    pub(super) fn ordered(mut self, len: usize) -> Result<Vec<(Span, Bytes)>, SpliceError> {
         self.edits.sort_by_key(|(span, _)| (span.start, !span.is_empty()));
         let mut done = 0;
         for (span, _) in &self.edits {

@@ -10,7 +10,7 @@ use super::{TurnError, Turns};
 use crate::context::edit::Globs;
 use crate::context::{Edit, Operation, RequestView, Role, Roster};
 use crate::dialect::ViewError;
-use crate::json::{Doc, Rope, ScanError, Span, Splice};
+use crate::json::{Doc, EditedError, Rope, ScanError, Span, Splice};
 use crate::session::ledger::Entry;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -187,9 +187,10 @@ impl Draft {
         if pending.is_empty() {
             return Ok(());
         }
-        let unmade = |_| ViewError::Scan(ScanError::NotAnObject);
-        let rope = pending.apply(self.base(read).0.bytes()).map_err(unmade)?;
-        let doc = Doc::parse(rope.to_bytes())?;
+        let doc = self.base(read).0.edited(pending).map_err(|error| match error {
+            EditedError::Scan(error) => error,
+            EditedError::Splice(_) => ScanError::NotAnObject,
+        })?;
         let view = turns.view(&doc, read.endpoint(), &read.profile)?;
         self.base = Some(Arc::new((doc, view)));
         Ok(())
