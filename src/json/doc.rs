@@ -15,9 +15,9 @@ mod edited;
 
 pub use edited::EditedError;
 
-/// Most top-level members and elements of top-level arrays, together. Long sessions have some thousand messages; the
-/// limit keeps a body of tiny elements from costing many times its size.
-pub const MAX_PARTS: usize = 1 << 20;
+/// Most values of one body, at any depth. What agents send has one in every 50 bytes, so that 32 MB of it stay below, and so
+/// does a batch of 100,000 small requests; a body of tiny values would cost many times its size once somebody looks into it.
+pub const MAX_VALUES: usize = 1 << 21;
 
 /// A member of the top-level object.
 #[derive(Debug, Clone)]
@@ -145,13 +145,13 @@ impl Doc {
 struct Reading {
     /// Values that need no scan.
     known: Known,
-    /// Parts that there may still be.
+    /// Values that there may still be.
     room: usize,
 }
 
 impl Reading {
     fn knowing(known: Known) -> Self {
-        Self { known, room: MAX_PARTS }
+        Self { known, room: MAX_VALUES }
     }
 
     fn members(mut self, text: &str) -> Result<Vec<Member>, ScanError> {
@@ -164,7 +164,6 @@ impl Reading {
         }
         let mut members = Vec::new();
         while let Some(key_span) = scanner.next_key(members.is_empty())? {
-            self.count()?;
             members.push(self.member(text, &mut scanner, key_span)?);
         }
         scanner.end()?;
@@ -177,8 +176,8 @@ impl Reading {
         let kind = scanner.kind().unwrap_or(Kind::Null);
         let mut elements = Vec::new();
         if scanner.eat(b'[') {
+            self.count(1)?;
             while scanner.next_element(elements.is_empty())? {
-                self.count()?;
                 elements.push(self.value(scanner, ELEMENT_DEPTH)?);
             }
         } else {
@@ -190,12 +189,16 @@ impl Reading {
     }
 
     fn value(&mut self, scanner: &mut Scanner<'_>, around: usize) -> Result<Span, ScanError> {
-        let start = scanner.position();
-        if self.known.skip(scanner) { Ok(Span::new(start, scanner.position())) } else { scanner.value(around) }
+        let (start, inner) = (scanner.position(), scanner.inner());
+        if !self.known.skip(scanner) {
+            scanner.value(around)?;
+        }
+        self.count(1 + scanner.inner() - inner)?;
+        Ok(Span::new(start, scanner.position()))
     }
 
-    fn count(&mut self) -> Result<(), ScanError> {
-        self.room = self.room.checked_sub(1).ok_or(ScanError::TooManyParts)?;
+    fn count(&mut self, values: usize) -> Result<(), ScanError> {
+        self.room = self.room.checked_sub(values).ok_or(ScanError::TooManyValues)?;
         Ok(())
     }
 }

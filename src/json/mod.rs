@@ -133,9 +133,9 @@ pub enum ScanError {
     /// Deeper than [`MAX_DEPTH`].
     #[error("nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// More than [`doc::MAX_PARTS`] members and elements at the top.
-    #[error("more than {} members and elements", doc::MAX_PARTS)]
-    TooManyParts,
+    /// More than [`doc::MAX_VALUES`].
+    #[error("more than {} values", doc::MAX_VALUES)]
+    TooManyValues,
 }
 
 /// Up to this many keys are compared each with each: the objects of a request have a handful.

@@ -49,12 +49,14 @@ impl Fault {
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
+    /// Values inside of those that were stepped over.
+    inner: usize,
 }
 
 impl<'a> Scanner<'a> {
     /// A cursor on the first byte of `text` that is not white space.
     pub(super) fn new(text: &'a str) -> Self {
-        let mut scanner = Self { text: text.as_bytes(), at: 0 };
+        let mut scanner = Self { text: text.as_bytes(), at: 0, inner: 0 };
         scanner.skip_white();
         scanner
     }
@@ -62,6 +64,11 @@ impl<'a> Scanner<'a> {
     /// Where the cursor stands.
     pub(super) fn position(&self) -> usize {
         self.at
+    }
+
+    /// How many values stand inside of those that were stepped over, at any depth.
+    pub(super) fn inner(&self) -> usize {
+        self.inner
     }
 
     /// Goes on at `position`, behind text that is known to be valid.
@@ -124,6 +131,7 @@ impl<'a> Scanner<'a> {
     fn skip_value(&mut self, around: usize) -> Result<(), Fault> {
         let mut open = Nesting::new(around);
         let mut first = self.begin(&mut open)?;
+        let mut inner = 0;
         while let Some(container) = open.innermost() {
             let more = match container {
                 Container::Object => self.advance_to_key(first)? && self.key().map(|_| true)?,
@@ -131,11 +139,13 @@ impl<'a> Scanner<'a> {
             };
             if more {
                 first = self.begin(&mut open)?;
+                inner += 1;
             } else {
                 open.pop();
                 first = false;
             }
         }
+        self.inner += inner;
         Ok(())
     }
 

@@ -13,6 +13,8 @@ pub(super) struct Shelves {
     entries: BTreeMap<String, Arc<Entry>>,
     /// What is approved, by whose it is.
     approved: HashMap<Option<Tenant>, Shelf>,
+    /// Proposals whose id a file has: they are back when it is gone.
+    covered: HashMap<String, Arc<Entry>>,
 }
 
 /// What is approved of one tenant.
@@ -40,6 +42,22 @@ impl Shelves {
             shelf.entries.insert(entry.id.clone(), entry.clone());
         }
         self.entries.insert(entry.id.clone(), entry);
+    }
+
+    /// Puts an entry in that stands in a file.
+    pub(super) fn file(&mut self, entry: Arc<Entry>) {
+        if let Some(proposal) = self.get(&entry.id).filter(|known| !known.status.is_filed()) {
+            self.covered.insert(entry.id.clone(), proposal);
+        }
+        self.put(entry);
+    }
+
+    /// Takes out what stood in a file that is gone.
+    pub(super) fn unfile(&mut self, id: &str) {
+        self.remove(id);
+        if let Some(proposal) = self.covered.remove(id) {
+            self.put(proposal);
+        }
     }
 
     pub(super) fn remove(&mut self, id: &str) {
@@ -120,6 +138,21 @@ impl Shelves {
 mod tests {
     use super::super::entry::tests::entry;
     use super::*;
+
+    #[test]
+    fn a_proposal_is_back_when_the_file_with_its_id_is_gone() {
+        let mut shelves = Shelves::default();
+        let pending = Arc::new(Entry { status: Status::Pending, ..entry("a", "t", "proposed") });
+        let filed = Arc::new(Entry { status: Status::Approved, ..entry("a", "t", "in a file") });
+        shelves.put(pending.clone());
+        shelves.file(filed.clone());
+        shelves.file(filed.clone());
+        assert_eq!(shelves.get("a"), Some(filed));
+        shelves.unfile("a");
+        assert_eq!(shelves.get("a"), Some(pending));
+        shelves.unfile("a");
+        assert_eq!(shelves.get("a"), None);
+    }
 
     #[test]
     fn what_was_rejected_makes_room_and_what_counts_does_not() {

@@ -72,12 +72,12 @@ impl Knowledge {
             shelves.ids().filter(filed).filter(|id| !ids.contains(*id)).cloned().collect::<Vec<_>>()
         };
         let mut shelves = self.shelves.write();
-        gone.iter().for_each(|id| shelves.remove(id));
+        gone.iter().for_each(|id| shelves.unfile(id));
         let mut changed = 0;
         for entry in entries {
             if shelves.get(&entry.id).as_deref() != Some(&entry) {
                 changed += 1;
-                shelves.put(Arc::new(entry));
+                shelves.file(Arc::new(entry));
             }
         }
         if changed > 0 || !gone.is_empty() {

@@ -72,10 +72,17 @@ fn depth_counts_from_the_top() {
 }
 
 #[test]
-fn parts_are_bounded() {
-    let many = |count: usize| format!("{{\"a\":[{}1]}}", "1,".repeat(count - 1));
-    assert!(parse(&many(MAX_PARTS - 1)).is_ok());
-    assert_eq!(parse(&many(MAX_PARTS)).unwrap_err(), ScanError::TooManyParts);
+fn values_are_bounded_wherever_they_stand() {
+    let reading = |room| Reading { room, ..Reading::knowing(Known::default()) };
+    for (text, values) in [
+        (r#"{"a":1,"b":"c","d":null}"#, 3),
+        (r#"{"a":[1,2,3]}"#, 4),
+        (r#"{"a":[[1,2],{}],"b":[]}"#, 6),
+        (r#"{"a":{"x":{"y":[1,{"z":2}]}}}"#, 6),
+    ] {
+        assert_eq!(reading(values).members(text).map(|_| ()), Ok(()), "{text}");
+        assert_eq!(reading(values - 1).members(text).map(|_| ()), Err(ScanError::TooManyValues), "{text}");
+    }
 }
 
 /// JSON text with free white space, odd numbers and escapes.
