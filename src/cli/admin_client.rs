@@ -41,7 +41,7 @@ pub(super) enum AdminError {
     #[error("no admin token: write --token, set {TOKEN_VARIABLE}, or run where the gateway's store is")]
     NoToken,
     /// No answer.
-    #[error("{url}: {}", chain(.source))]
+    #[error("{url}: {}{}", chain(.source), if .source.is_connect() { "; is the gateway running? `hookgate serve` starts it" } else { "" })]
     Unreachable {
         /// What was asked.
         url: Url,
@@ -49,7 +49,7 @@ pub(super) enum AdminError {
         source: reqwest::Error,
     },
     /// An answer that says no.
-    #[error("{url}: {status}{}{message}", if .message.is_empty() { "" } else { ": " })]
+    #[error("{url}: {}", refusal(*.status, .message))]
     Refused {
         /// What was asked.
         url: Url,
@@ -70,6 +70,17 @@ pub(super) enum AdminError {
     /// A URL that can't be extended.
     #[error("{0}: not the URL of an admin listener, write one such as http://127.0.0.1:8788")]
     BadUrl(String),
+}
+
+/// The client has sent a token: what the API says to one that sent none would mislead.
+fn refusal(status: reqwest::StatusCode, message: &str) -> String {
+    match status {
+        reqwest::StatusCode::UNAUTHORIZED => {
+            "401 Unauthorized: the token that was sent is not this gateway's".to_owned()
+        }
+        _ if message.is_empty() => status.to_string(),
+        _ => format!("{status}: {message}"),
+    }
 }
 
 /// A gateway's admin API.

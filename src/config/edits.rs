@@ -2,7 +2,9 @@
 use super::any;
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
+use super::section::unknown;
 use crate::context::Edit;
+use crate::context::edit::OPERATIONS;
 use serde_json::Value as Json;
 
 /// One edit that is understood.
@@ -18,6 +20,10 @@ impl Value for Written {
             return None;
         }
         let written = any::json(node, reader, Self::WRITE)?;
+        if let Some(op) = written.get("op").and_then(Json::as_str).filter(|op| !OPERATIONS.contains(op)) {
+            reader.refuse(node.place, unknown("operation", op, &OPERATIONS));
+            return None;
+        }
         match serde_json::from_value(written) {
             Ok(edit) => Some(Self(edit)),
             Err(error) => {

@@ -580,6 +580,8 @@ fn hooks_have_one_runner_a_name_and_events() {
         "hooks: [{ name: a, on: prompt.submit, run: { command: [sh], worker: [sh] } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { http: { url: 'h:1' } } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]",
+        "hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'event = event' }]",
+        "hooks: [{ name: a, on: model.context, run: { edits: [{ op: system.apend, text: x }] } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, timeout: 5 }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]",
         "hooks: [{ name: a, on: prompt.submit, run: { text: x }, include: [turn] }]",
@@ -626,6 +628,10 @@ fn hooks_have_one_runner_a_name_and_events() {
         1:59: hooks[0].run.http.url: not valid here, write an http or https URL without credentials such as http://127.0.0.1:9000/hook
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'a &&' }]
         1:63: hooks[0].when: not a condition: Syntax error: mismatched input '<EOF>' at its line 1 column 5
+    hooks: [{ name: a, on: prompt.submit, run: { text: x }, when: 'event = event' }]
+        1:63: hooks[0].when: not a condition: Syntax error: token recognition error at: '= ' at its line 1 column 7; equal is written ==
+    hooks: [{ name: a, on: model.context, run: { edits: [{ op: system.apend, text: x }] } }]
+        1:54: hooks[0].run.edits[0]: unknown operation, did you mean `system.append`?
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, timeout: 5 }]
         1:66: hooks[0].timeout: not valid here, write a duration such as 500ms, 5s, 10m or 30d
     hooks: [{ name: a, on: prompt.submit, run: { text: x }, on_error: ignore }]

@@ -129,7 +129,7 @@ impl Value for Expression {
 
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
         let text = reader.text(node, Self::WRITE)?;
-        let fault = Condition::compile(&text).err().map(|error| describe(&error));
+        let fault = Condition::compile(&text).err().map(|error| describe(&text, &error));
         match fault {
             Some(what) => reader.refuse(node.place, what),
             None => return Some(Self(text)),
@@ -143,9 +143,20 @@ impl Value for Expression {
 }
 
 /// What the parser would have expected is most of its grammar.
-fn describe(error: &ConditionError) -> String {
+fn describe(text: &str, error: &ConditionError) -> String {
     let what = error.message.split(" expecting ").next().unwrap_or_default();
-    format!("not a condition: {what} at its line {} column {}", error.line, error.column)
+    let hint = if assigns(text) { "; equal is written ==" } else { "" };
+    format!("not a condition: {what} at its line {} column {}{hint}", error.line, error.column)
+}
+
+/// Whether an `=` stands alone, which CEL has no use for.
+fn assigns(text: &str) -> bool {
+    let compares = |byte: &u8| matches!(byte, b'=' | b'!' | b'<' | b'>');
+    let bytes = text.as_bytes();
+    (0..bytes.len()).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        bytes.get(at) == Some(&b'=') && !before.is_some_and(compares) && bytes.get(at + 1) != Some(&b'=')
+    })
 }
 
 impl Value for Pattern {

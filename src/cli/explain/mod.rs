@@ -64,6 +64,14 @@ pub(super) enum ExplainError {
         /// Why.
         source: io::Error,
     },
+    /// The body is no JSON.
+    #[error("{file}: not JSON: {source}")]
+    NotJson {
+        /// Which.
+        file: String,
+        /// Why.
+        source: serde_json::Error,
+    },
     /// The body has no shape that is known.
     #[error("{file}: no request that I know by its shape; say where it goes with --path")]
     Shapeless {
@@ -94,7 +102,8 @@ impl Explain {
         let (path, assumed) = match &self.path {
             Some(path) => (path.clone(), None),
             None => {
-                let shape = serde_json::from_slice(&body).ok().as_ref().and_then(assume);
+                let unread = |source| ExplainError::NotJson { file: file.clone(), source };
+                let shape = assume(&serde_json::from_slice(&body).map_err(unread)?);
                 let shape = shape.ok_or(ExplainError::Shapeless { file })?;
                 (shape.path, Some(shape.because))
             }
