@@ -107,3 +107,22 @@ async fn a_server_without_a_session_has_one_named_with_every_call() {
     let agents = agent.call("list_agents", json!({"session": "s1"})).await.unwrap();
     assert_eq!(agents["agents"][0]["agent"], "main");
 }
+
+#[tokio::test]
+async fn an_agent_writes_to_another_and_sees_that_it_was_read() {
+    let rig = Rig::start(QUIET).await;
+    rig.say("s1", "main", "k", "Hi").await;
+    rig.say("s1", "qa", "k", "Hi").await;
+    let mut agent = Agent::start(&rig, &["--session", "s1", "--agent", "qa"]).await;
+    let message = json!({"agent": "main", "text": "All green.", "kind": "correction", "id": "m1"});
+    let sent = agent.call("send_message", message.clone()).await.unwrap();
+    assert_eq!((&sent["id"], &sent["state"]), (&json!("m1"), &json!("queued")), "{sent}");
+    let receipts = json!({"agent": "main"});
+    assert_eq!(agent.call("read_receipts", receipts.clone()).await.unwrap()["items"][0]["state"], "queued");
+    rig.say("s1", "main", "k", "And?").await;
+    assert!(rig.received().contains("[session-bus] correction from qa:\\nAll green."), "{}", rig.received());
+    assert_eq!(agent.call("read_receipts", receipts).await.unwrap()["items"][0]["state"], "delivered");
+    assert_eq!(agent.call("send_message", message).await.unwrap()["state"], "delivered", "the id decides");
+    let long = json!({"agent": "main", "text": "x".repeat(2049)});
+    assert!(agent.call("send_message", long).await.unwrap_err().contains("2048"));
+}

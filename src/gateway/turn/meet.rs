@@ -78,3 +78,26 @@ fn label(headers: &HeaderMap, agent: &str) -> Option<String> {
 pub fn is_label(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= MAX_LABEL && !text.chars().any(char::is_control)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_what_a_header_says_or_codex_calls_its_sub_agent() {
+        let turn = r#"{"turn_id":"t","agent_name":"/root/fix_tests"}"#;
+        for (name, value, agent, expected) in [
+            ("x-hookgate-label", " qa ", MAIN, Some("qa")),
+            ("x-hookgate-label", "", MAIN, None),
+            ("x-codex-turn-metadata", turn, "thread-2", Some("fix_tests")),
+            // Its first agent is called "root" like every other.
+            ("x-codex-turn-metadata", turn, MAIN, None),
+            ("x-codex-turn-metadata", r#"{"agent_name":"/root/"}"#, "thread-2", None),
+            ("x-codex-turn-metadata", "{}", "thread-2", None),
+            ("x-codex-turn-metadata", "no JSON", "thread-2", None),
+        ] {
+            let headers = HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())]);
+            assert_eq!(label(&headers, agent).as_deref(), expected, "{name}: {value}");
+        }
+    }
+}
