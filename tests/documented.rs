@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 fn hookgate(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hookgate")).args(arguments).env_remove("NO_COLOR").output().unwrap()
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hookgate"));
+    command.args(arguments).env_remove("NO_COLOR").env("ANTHROPIC_API_KEY", "sk-ant-test").output().unwrap()
 }
 
 fn stdout(output: &Output) -> String {

@@ -6,6 +6,7 @@ mod check;
 mod demo;
 mod explain;
 mod health;
+mod keys;
 mod mcp;
 mod proposals;
 mod rehearsal;
@@ -57,6 +58,8 @@ enum Command {
     Proposals(Box<proposals::Proposals>),
     /// Serve an agent over MCP (stdio): other agents, messages, knowledge
     Mcp(Box<mcp::Mcp>),
+    /// Make keys for clients, so that agents need no provider's key
+    Keys(keys::Keys),
     /// Send a message into a running session
     Send(Box<send::Send>),
 }
@@ -105,6 +108,9 @@ enum CliError {
     /// A client of MCP that does not speak it.
     #[error(transparent)]
     Mcp(#[from] mcp::McpError),
+    /// No randomness for a key.
+    #[error("no randomness: {0}")]
+    Random(#[from] getrandom::Error),
     /// The demo.
     #[error(transparent)]
     Demo(#[from] demo::DemoError),
@@ -128,6 +134,7 @@ pub fn run() -> ExitCode {
         Command::Sessions(command) => command.run(),
         Command::Proposals(command) => command.run(),
         Command::Mcp(command) => command.run(),
+        Command::Keys(command) => command.run(),
         Command::Send(command) => command.run(),
     };
     match done {

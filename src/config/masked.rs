@@ -1,4 +1,5 @@
 //! The configuration in effect, for `GET /v1/config`: in the form of the file, secrets masked.
+use super::keys::{Key, TenantLimits};
 use super::resolved::{Config, Family, Hook, IdSource, Run, Secret, Store, SystemText, Upstream};
 use super::units::{show_duration, show_size};
 use super::value::Include;
@@ -15,6 +16,7 @@ pub fn masked(config: &Config) -> Value {
         listen,
         admin,
         upstreams,
+        keys,
         aliases,
         sessions,
         store,
@@ -35,6 +37,13 @@ pub fn masked(config: &Config) -> Value {
         "listen": listen.to_string(),
         "admin": {"listen": admin.listen.to_string(), "token": mask(admin.token.as_ref())},
         "upstreams": upstreams.iter().map(upstream).collect::<Vec<_>>(),
+        "keys": {
+            "required": keys.required,
+            "file": keys.file,
+            "entries": keys.entries.iter().map(key).collect::<Vec<_>>(),
+            "limits": tenant_limits(&keys.limits),
+            "tenants": keys.tenants.iter().map(|(name, limits)| (name.clone(), tenant_limits(limits))).collect::<Map<_, _>>(),
+        },
         "models": {"aliases": aliases},
         "sessions": {
             "id": sources(&sessions.id),
@@ -108,6 +117,24 @@ fn upstream(upstream: &Upstream) -> Value {
         "connect_timeout": show_duration(upstream.connect_timeout),
         "idle_timeout": show_duration(upstream.idle_timeout),
         "cached": upstream.cached,
+    })
+}
+
+/// A hash gives no key away, but is nobody's business either.
+fn key(key: &Key) -> Value {
+    json!({
+        "name": key.name,
+        "hash": MASK,
+        "tenant": key.tenant,
+        "credentials": masked_names(key.credentials.keys().map(String::as_str)),
+    })
+}
+
+fn tenant_limits(limits: &TenantLimits) -> Value {
+    json!({
+        "requests_per_minute": limits.requests_per_minute,
+        "concurrent_requests": limits.concurrent_requests,
+        "tokens_per_minute": limits.tokens_per_minute,
     })
 }
 

@@ -13,6 +13,7 @@ mod collection;
 pub mod condition;
 mod edits;
 mod files;
+pub mod keys;
 mod masked;
 mod node;
 mod problem;
@@ -27,6 +28,7 @@ mod written;
 pub mod yaml;
 
 pub use files::Files;
+pub use keys::{KEY_PREFIX, Key, KeyHash, Keys, TenantLimits};
 pub use masked::masked;
 pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;

@@ -56,6 +56,11 @@ impl<'a> Reader<'a> {
         Self { has_variables: false, ..Self::new(&|_| None, Files::default()) }
     }
 
+    /// Nothing read yet of another text in the same environment.
+    pub(super) fn of_another_text(&self) -> Self {
+        Self::new(self.env, Files::default())
+    }
+
     /// The text of a file that the configuration names. It is part of the configuration: a change of it is a reload.
     pub(super) fn file(&mut self, path: &Path) -> io::Result<String> {
         self.files.read(path)

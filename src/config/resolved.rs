@@ -1,6 +1,7 @@
 //! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
 //! at start. Field names follow CONTRACT section 2.
 use super::claude_code::ClaudeCode;
+use super::keys::Keys;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
@@ -20,6 +21,8 @@ pub struct Config {
     pub admin: Admin,
     /// Where requests go, in order.
     pub upstreams: Vec<Upstream>,
+    /// Who may come in.
+    pub keys: Keys,
     /// `models.aliases`: requested to resolved name.
     pub aliases: BTreeMap<String, String>,
     /// Whose request it is.

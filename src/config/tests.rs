@@ -6,7 +6,7 @@ use std::time::Duration;
 
 fn env(name: &str) -> Option<String> {
     match name {
-        "KEY" => Some("sk-secret".into()),
+        "KEY" | "ANTHROPIC_API_KEY" => Some("sk-secret".into()),
         "PATH" => Some("/usr/bin:/bin".into()),
         _ => None,
     }
@@ -79,7 +79,9 @@ fn the_examples_in_the_shipped_file_are_valid() {
     // Examples are indented by two, prose is not.
     let uncomment = |line: &str| line.strip_prefix("#  ").map_or(line.to_owned(), |example| format!("  {example}"));
     let text = shipped().lines().map(uncomment).collect::<Vec<_>>().join("\n");
-    let text = text.replace("upstreams: []", "upstreams:").replace("hooks: []", "hooks:");
+    let text = ["upstreams", "entries", "hooks"]
+        .iter()
+        .fold(text, |text, list| text.replace(&format!("{list}: []"), &format!("{list}:")));
     let loaded = config(&text);
     assert_eq!((loaded.upstreams.len(), loaded.hooks.len()), (4, 10));
 }
@@ -201,6 +203,17 @@ hooks:
           "cached": true
         }
       ],
+      "keys": {
+        "required": true,
+        "file": null,
+        "entries": [],
+        "limits": {
+          "requests_per_minute": 0,
+          "concurrent_requests": 0,
+          "tokens_per_minute": 0
+        },
+        "tenants": {}
+      },
       "models": {
         "aliases": {
           "4": "5.10",
@@ -373,7 +386,7 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, keys, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, hooks, profiles
     ");
 }
 
@@ -689,7 +702,7 @@ fn what_only_one_user_may_have_is_refused_where_others_connect() {
     { listen: '0.0.0.0:1', sessions: { isolation: none } }
         1:47: sessions.isolation: none needs a loopback listener, write `isolation: credential` or listen on 127.0.0.1
     { listen: '0.0.0.0:1', upstreams: [{ name: a, dialect: openai, base_url: 'http://h', api_key: k }] }
-        1:95: upstreams[0].api_key: would be lent to everyone who can connect, leave it out or listen on 127.0.0.1
+        1:95: upstreams[0].api_key: would be lent to everyone who can connect, give clients `keys` or listen on 127.0.0.1
     { listen: '127.0.0.1:1', sessions: { isolation: none } }
         ok
     { listen: '[::1]:1', sessions: { isolation: none } }

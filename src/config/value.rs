@@ -2,6 +2,7 @@
 use super::claude_code::OnAsk;
 use super::collection::OneOrMany;
 use super::condition::{Condition, ConditionError};
+use super::keys::KeyHash;
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
 use super::resolved::{
@@ -95,6 +96,8 @@ scalar! {
         |text| text.parse().ok();
     HeaderName, "a header's name", {"type": "string"}, |text| text.parse().ok();
     Secret, "a text", {"type": "string"}, |text| Some(Self(text.to_owned()));
+    KeyHash, "a hash as `hookgate keys new` prints it: sha256: and 64 hex digits", {"type": "string", "pattern": "^sha256:[0-9a-fA-F]{64}$"},
+        KeyHash::parse;
     Pointer, "a JSON pointer such as /metadata/user_id", {"type": "string"},
         |text| text.starts_with('/').then(|| Self(text.to_owned()));
     BaseUrl, "an http or https URL without credentials and query such as https://api.example.com", {"type": "string", "format": "uri"},

@@ -3,6 +3,7 @@
 use super::claude_code::OnAsk;
 use super::collection::{InOrder, OneOrMany};
 use super::edits;
+use super::keys::KeyHash;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
 use super::resolved::{
@@ -26,6 +27,8 @@ section! {
         admin: Admin = "{}",
         /// Where requests go. anthropic, openai and gemini are built in; one of the same name replaces it.
         upstreams: Vec<Upstream> = "[]",
+        /// Clients' keys: who may come in, as whom, with which credential for the way up.
+        keys: Keys = "{}",
         /// Names of models.
         models: Models = "{}",
         /// Whose request it is.
@@ -56,7 +59,6 @@ section! {
         profiles: Vec<At<String>> = "[]",
     }
     later {
-        "keys": "gateway keys",
         "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
         "tls": "TLS listeners",
@@ -90,6 +92,42 @@ section! {
         idle_timeout: Duration = "10m",
         /// Whether it caches prompts; without a cache, layout auto rebuilds the system prompt every turn.
         cached: bool = "true",
+    }
+
+    /// Clients' keys. Without an entry and without a file every client comes in as it is.
+    struct Keys {
+        /// Whether a request without a known key is refused; otherwise it goes up with the credential that it brings.
+        required: bool = "true",
+        /// Further entries: a YAML file with a list of them.
+        file: Option<At<String>> = "null",
+        /// The keys.
+        entries: Vec<Key> = "[]",
+        /// What each tenant may use.
+        limits: TenantLimits = "{}",
+        /// What single tenants may use instead, by their name.
+        tenants: BTreeMap<String, At<TenantLimits>> = "{}",
+    }
+
+    /// One client's key, as `hookgate keys new` prints it.
+    struct Key {
+        /// What it is called in logs, unique.
+        name: At<String>,
+        /// `sha256:` and the SHA-256 of the key in hex.
+        hash: At<KeyHash>,
+        /// Whose sessions and limits it has; without one a tenant of its own with its name.
+        tenant: Option<At<String>> = "null",
+        /// By an upstream's name: the credential that takes the key's place on the way up; without one the upstream's api_key.
+        credentials: BTreeMap<String, At<Secret>> = "{}",
+    }
+
+    /// What the keys of one tenant may use together; 0 is no limit.
+    struct TenantLimits {
+        /// Requests per minute.
+        requests_per_minute: Count = "0",
+        /// Requests at once; a stream is one until its last byte.
+        concurrent_requests: Count = "0",
+        /// Tokens per minute, as upstreams report them: input that came from no cache, and output.
+        tokens_per_minute: Count = "0",
     }
 
     /// Names of models.

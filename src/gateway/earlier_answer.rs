@@ -28,7 +28,8 @@ impl Renamed {
             return None;
         }
         let client = line.path().get(responses::answer_in_path(line.path())?)?;
-        let provider = exchange.gateway.turns.newest_of(client, headers, exchange.query.as_deref()).await?;
+        let turns = &exchange.gateway.turns;
+        let provider = turns.newest_of(client, exchange.tenant(), headers, exchange.query.as_deref()).await?;
         Some(Self { client: client.to_owned(), provider })
     }
 

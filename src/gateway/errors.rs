@@ -2,6 +2,7 @@
 //!
 //! Codes are those of CONTRACT section 5. The client reads [`GatewayError::message`]; details of the upstream's side
 //! (addresses, causes) go to the log only.
+use super::allowance::{Limited, whole_secs};
 use super::client_body::TooLarge;
 use super::failure::Failure;
 use super::read::ReadError;
@@ -14,7 +15,7 @@ use crate::telemetry::names;
 use crate::upstream::UpstreamError;
 use axum::body::Body;
 use axum::response::Response;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE};
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 use std::error::Error;
 use std::sync::Arc;
@@ -24,6 +25,13 @@ use std::time::Duration;
 pub const ERROR_HEADER: HeaderName = HeaderName::from_static("x-hookgate-error");
 /// Understood by the Anthropic and OpenAI SDKs in place of their own rule for the status.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+/// `retry-after` in milliseconds.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+
+/// How long a client that came at a bad time stays away: long enough to be no burden, short enough not to be noticed in the
+/// minutes that an agent's turn takes.
+const OVERLOADED_FOR: Duration = Duration::from_secs(1);
 
 /// Why the gateway answers itself.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +63,12 @@ pub enum GatewayError {
     /// A WebSocket was asked for.
     #[error("no WebSocket here: use plain requests")]
     NoWebsocket,
+    /// No key of a client, where the gateway asks for one; the text says what is wrong with it.
+    #[error("{0}")]
+    Unauthorized(&'static str),
+    /// A tenant has used what it may use.
+    #[error(transparent)]
+    Limited(#[from] Limited),
     /// As many requests as `limits.concurrent_requests` are in flight.
     #[error("too many requests in flight")]
     Overloaded,
@@ -130,6 +144,8 @@ impl GatewayError {
             Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
             Self::Read(ReadError::Invalid(_) | ReadError::Incomplete(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
+            Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Limited(_) => (StatusCode::TOO_MANY_REQUESTS, "limited"),
             Self::Read(ReadError::OverBudget) | Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
             Self::Upstream(UpstreamError::Idle { .. }) => (StatusCode::GATEWAY_TIMEOUT, "upstream_idle"),
             Self::Upstream(UpstreamError::ClientBody(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
@@ -137,7 +153,7 @@ impl GatewayError {
             Self::Failed(failure) => (failure.status, "upstream_unreachable"),
             Self::Upstream(_) => (StatusCode::BAD_GATEWAY, "upstream_unreachable"),
         };
-        Verdict { status, code, retry: status.is_server_error() }
+        Verdict { status, code, retry: status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS }
     }
 
     /// What the client reads. An upstream's address or a library's words are not the client's business.
@@ -164,6 +180,15 @@ impl GatewayError {
         WireError { status: status.as_u16(), code, message: self.message(), request_id: id.to_string(), said }
     }
 
+    /// When a refused client should come again.
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Limited(limited) => Some(limited.after),
+            Self::Read(ReadError::OverBudget) | Self::Overloaded => Some(OVERLOADED_FOR),
+            _ => None,
+        }
+    }
+
     /// The answer. Logged and counted here, once.
     pub fn into_response(self, shape: Shape, id: &RequestId) -> Response {
         let Verdict { status, code, retry } = self.verdict();
@@ -183,12 +208,26 @@ impl GatewayError {
             }
             _ => set_headers(response.headers_mut(), code, retry),
         }
+        if let Some(after) = self.retry_after() {
+            set_retry_after(response.headers_mut(), after);
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            // RFC 9110 section 15.5.2 wants to hear how a client would get in.
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if status == StatusCode::UPGRADE_REQUIRED {
             // RFC 9110 section 15.5.22 wants the protocol to use instead.
             response.headers_mut().insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
         }
         response
     }
+}
+
+/// In whole seconds as HTTP has it, and in milliseconds, which the Anthropic and OpenAI SDKs look for first.
+fn set_retry_after(headers: &mut HeaderMap, after: Duration) {
+    headers.insert(RETRY_AFTER, HeaderValue::from(whole_secs(after)));
+    let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    headers.insert(RETRY_AFTER_MS, HeaderValue::from(millis));
 }
 
 fn set_headers(headers: &mut HeaderMap, code: &'static str, retry: bool) {
@@ -211,6 +250,8 @@ mod tests {
             (GatewayError::InvalidSession("x".into()), 400, "invalid_session", false),
             (ReadError::TooLarge(TooLarge { limit: 1 }).into(), 413, "body_too_large", false),
             (ReadError::Encoding("x".into()).into(), 415, "unsupported_encoding", false),
+            (GatewayError::Unauthorized("x"), 401, "unauthorized", false),
+            (Limited { limit: 1, what: "x", after: Duration::from_millis(1200) }.into(), 429, "limited", true),
             (GatewayError::NoWebsocket, 426, "no_websocket", false),
             (UpstreamError::Unreachable("10.0.0.1:1".into()).into(), 502, "upstream_unreachable", true),
             (UpstreamError::Closed("x".into()).into(), 502, "upstream_unreachable", true),

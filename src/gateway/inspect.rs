@@ -91,7 +91,9 @@ pub(super) async fn inspect(
     body: ClientBody,
 ) -> Result<Inspected, GatewayError> {
     let turns = &exchange.gateway.turns;
-    let may_show = |headers: &HeaderMap| turns.meet(headers, exchange.path_ids.as_ref(), exchange.query.as_deref());
+    let may_show = |headers: &HeaderMap| {
+        turns.meet(headers, exchange.path_ids.as_ref(), exchange.tenant(), exchange.query.as_deref())
+    };
     // Without hooks and messages nothing is read: the client's stream passes through.
     let endpoint = match &exchange.endpoint {
         Some(endpoint) if may_show(headers) || !turns.is_idle() => endpoint.clone(),
@@ -154,6 +156,7 @@ fn asked(exchange: &Exchange<'_>, endpoint: Endpoint, headers: &HeaderMap, read:
     Asked {
         endpoint,
         headers: headers.clone().into(),
+        tenant: exchange.tenant().cloned(),
         query: exchange.query.clone(),
         path_ids: exchange.path_ids.clone(),
         body: read.plain.clone(),

@@ -1,6 +1,7 @@
 //! The request of a turn, to be sent again with more in it.
 use super::Gateway;
 use super::admission::Share;
+use super::spending::{Payer, Spending};
 use super::tap::Cut;
 use crate::json::Rope;
 use crate::upstream::{Answer, Call, LanePlace, RequestBody, UpstreamError};
@@ -23,17 +24,20 @@ pub struct LegRequest {
     method: Method,
     line: PathAndQuery,
     headers: HeaderMap,
+    credential: Option<HeaderValue>,
+    payer: Option<Payer>,
     _share: Arc<Share>,
 }
 
 impl LegRequest {
-    /// As `first` goes to the upstream with this index. `share`: the kept body's part of the budget.
-    pub fn new(gateway: Arc<Gateway>, upstream: usize, first: &Call, share: Arc<Share>) -> Self {
+    /// As `first` goes to the upstream with this index, paid by the same. `share`: the kept body's part of the budget.
+    pub fn new(gateway: Arc<Gateway>, upstream: usize, first: &Call, payer: Option<Payer>, share: Arc<Share>) -> Self {
         let mut headers = copied(&first.headers);
         // The next body is written here, and not compressed.
         headers.remove(CONTENT_ENCODING);
         let line = PathAndQuery::try_from(first.line.as_str()).unwrap_or_else(|_| first.line.clone());
-        Self { gateway, upstream, method: first.method.clone(), line, headers, _share: share }
+        let (method, credential) = (first.method.clone(), first.credential.clone());
+        Self { gateway, upstream, method, line, headers, credential, payer, _share: share }
     }
 
     /// Sends `body` and waits for the answer's head.
@@ -48,10 +52,12 @@ impl LegRequest {
             line: self.line.clone(),
             headers: self.headers.clone(),
             body: RequestBody::rope(body),
+            credential: self.credential.clone(),
         };
         let Answer { response, place } = upstream.send(call).await?;
         let (head, body) = response.into_parts();
-        Ok((head, LegBody::new(body, place)))
+        let spending = self.payer.as_ref().and_then(|payer| payer.open(&head));
+        Ok((head, LegBody::new(body, place, spending)))
     }
 }
 
@@ -69,16 +75,29 @@ fn copied(headers: &HeaderMap) -> HeaderMap {
 }
 
 /// The body of one leg, with its place on the way to the upstream.
-#[derive(Debug)]
 pub struct LegBody {
     body: Incoming,
+    spending: Option<Box<Spending>>,
     _place: LanePlace,
 }
 
 impl LegBody {
-    /// A body that keeps `place` until it is over.
-    pub fn new(body: Incoming, place: LanePlace) -> Self {
-        Self { body, _place: place }
+    /// A body that keeps `place` until it is over, and tells `spending` what it is.
+    pub fn new(body: Incoming, place: LanePlace, spending: Option<Spending>) -> Self {
+        Self { body, spending: spending.map(Box::new), _place: place }
+    }
+
+    fn over(&mut self) {
+        if let Some(spending) = self.spending.take() {
+            spending.settle();
+        }
+    }
+}
+
+impl Drop for LegBody {
+    /// The client left: what was used until then was used.
+    fn drop(&mut self) {
+        self.over();
     }
 }
 
@@ -87,7 +106,16 @@ impl Body for LegBody {
     type Error = Cut;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        Pin::new(&mut self.body).poll_frame(cx).map_err(Cut::from)
+        let polled = Pin::new(&mut self.body).poll_frame(cx).map_err(Cut::from);
+        if let (Some(spending), Poll::Ready(frame)) = (&mut self.spending, &polled) {
+            if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+                spending.data(data);
+            }
+            if self.body.is_end_stream() || !matches!(frame, Some(Ok(_))) {
+                self.over();
+            }
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

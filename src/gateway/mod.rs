@@ -4,6 +4,7 @@
 //! the one place where an error gets a status.
 
 pub mod admission;
+pub mod allowance;
 mod answer_head;
 pub mod body;
 mod client_body;
@@ -14,6 +15,7 @@ pub mod errors;
 mod failure;
 pub mod guard;
 pub mod inspect;
+pub mod keys;
 pub mod leg_request;
 pub mod legs;
 pub mod path;
@@ -23,6 +25,7 @@ pub mod request;
 pub mod request_id;
 pub mod router;
 pub mod server;
+pub mod spending;
 pub mod tap;
 pub mod turn;
 mod websocket;
@@ -38,6 +41,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use keys::Keys;
 use request_id::RequestIds;
 use router::Router;
 use std::convert::Infallible;
@@ -52,6 +56,8 @@ pub struct Gateway {
     tls: Tls,
     router: Router,
     upstreams: Vec<Arc<Upstream>>,
+    /// Who may come in; `None`: everybody.
+    keys: Option<Keys>,
     admission: Admission,
     budget: Budget,
     /// `limits.request_body` in bytes.
@@ -70,6 +76,9 @@ pub enum SetupError {
         /// What is wrong.
         source: UpstreamError,
     },
+    /// A credential of a client's key.
+    #[error("keys: {0}")]
+    Keys(UpstreamError),
     /// The TLS library.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
@@ -92,6 +101,7 @@ impl Gateway {
             ids: Arc::new(RequestIds::new()?),
             router: Router::new(&config.upstreams),
             upstreams: config.upstreams.iter().map(|upstream| connect(upstream, &tls)).collect::<Result<_, _>>()?,
+            keys: Keys::new(config, None).map_err(SetupError::Keys)?,
             tls,
             admission: Admission::new(&config.limits),
             budget: Budget::new(&config.limits),
@@ -116,6 +126,7 @@ impl Gateway {
             tls: self.tls.clone(),
             router: Router::new(&config.upstreams),
             upstreams: config.upstreams.iter().map(upstream).collect::<Result<_, _>>()?,
+            keys: Keys::new(&config, self.keys.as_ref()).map_err(SetupError::Keys)?,
             admission: self.admission.under(&config.limits),
             budget: self.budget.under(&config.limits),
             body_limit: config.limits.request_body as u64,

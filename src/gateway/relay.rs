@@ -1,5 +1,6 @@
 //! The upstream's answer on its way to the client.
 use super::admission::Place;
+use super::allowance::Seat;
 use super::answer_head::{EVENT_STREAM, is_type};
 use super::body::{BrokenOff, RelayBody};
 use super::clock::Lifetime;
@@ -42,11 +43,12 @@ pub(super) async fn relay(
     answer: Answer,
     follow: Option<Following>,
     again: Option<(LegRequest, Rope)>,
-    place: (Place, Lifetime),
+    place: (Place, Option<Seat>, Lifetime),
 ) -> Result<Response, GatewayError> {
     let Answer { response, place: lane } = answer;
     let (mut head, body) = response.into_parts();
     let guard = guard(exchange, &head);
+    let spending = exchange.payer().and_then(|payer| payer.open(&head));
     let Watched { tap, legs } = match (follow, again) {
         (Some(Following::Turn(follow)), again) => follow.answered(head.status, &head.headers, guard, again)?,
         (Some(Following::Bound(bound)), Some(again)) => bound.answered(head.status, &head.headers, guard, again)?,
@@ -57,12 +59,13 @@ pub(super) async fn relay(
     // The client's connection is HTTP/1.1, whatever the upstream's was.
     head.version = Version::HTTP_11;
     let idle_timeout = exchange.upstream.idle_timeout();
+    let body = LegBody::new(body, lane, spending);
     let body = match (legs, exchange.endpoint.as_ref()) {
         (Some(Legs { director, form, binding }), Some(endpoint)) => {
             // How long it becomes is not known yet.
             head.headers.remove(CONTENT_LENGTH);
             let wire = Wire { dialect: endpoint.dialect, form, idle_timeout, binding };
-            let legs = LegsBody::new(LegBody::new(body, lane), wire, director);
+            let legs = LegsBody::new(body, wire, director);
             let body = RelayBody::new(legs, None, tap).holding(place);
             match form {
                 AnswerForm::Json | AnswerForm::JsonArray => {
@@ -71,7 +74,7 @@ pub(super) async fn relay(
                 AnswerForm::Sse => Body::new(body),
             }
         }
-        _ => Body::new(RelayBody::new(body, Some(idle_timeout), tap).holding((place, lane))),
+        _ => Body::new(RelayBody::new(body, Some(idle_timeout), tap).holding(place)),
     };
     Ok(Response::from_parts(head, body))
 }

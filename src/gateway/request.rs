@@ -1,21 +1,25 @@
 //! The life of a request.
 use super::Gateway;
+use super::allowance::Seat;
 use super::client_body::ClientBody;
 use super::clock::{Clock, OVERHEAD_HEADER, overhead};
 use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
 use super::inspect::{Inspected, Passage, inspect, set_session};
+use super::keys::Holder;
 use super::leg_request::LegRequest;
 use super::path::has_dot_segment;
 use super::read::{ReadBody, ReadError, read};
 use super::relay::relay;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use super::router::{Route, RouteError};
+use super::spending::Payer;
 use super::websocket;
 use crate::config::Provider;
 use crate::context::view::AnswerForm;
 use crate::dialect::{self, DialectId, Endpoint};
 use crate::session::key::{PathIds, strip_session_prefix};
+use crate::session::record::Tenant;
 use crate::telemetry::{names, redact};
 use crate::upstream::{Call, Upstream};
 use axum::body::Body;
@@ -45,6 +49,8 @@ pub struct Exchange<'a> {
     pub query: Option<String>,
     /// A session named in the base URL.
     pub path_ids: Option<PathIds<'static>>,
+    /// Whose key it came with.
+    pub holder: Option<Arc<Holder>>,
 }
 
 impl Exchange<'_> {
@@ -60,6 +66,16 @@ impl Exchange<'_> {
         let method = text[begin..].find(':').ok_or(RouteError::NoRoute)?;
         let renamed = format!("{}{resolved}{}", &text[..begin], &text[begin + method..]);
         PathAndQuery::try_from(renamed).map_err(|_| RouteError::InvalidPath)
+    }
+
+    /// The tenant of the key that it came with.
+    pub fn tenant(&self) -> Option<&Tenant> {
+        self.holder.as_ref().map(|holder| &holder.tenant)
+    }
+
+    /// Whom its answer is counted for.
+    pub fn payer(&self) -> Option<Payer> {
+        Payer::of(self.holder.as_deref(), self.endpoint.as_ref())
     }
 
     /// Reads the body into memory, within the gateway's budget, for hooks to look into.
@@ -142,15 +158,16 @@ async fn answer(
     body: Body,
 ) -> Result<Response, GatewayError> {
     let body = ClientBody::new(&head.headers, body, gateway.body_limit);
-    let place = (gateway.admission.enter().ok_or(GatewayError::Overloaded)?, clock.until_the_end());
+    let (place, lifetime) = (gateway.admission.enter().ok_or(GatewayError::Overloaded)?, clock.until_the_end());
     let Routed { route, endpoint, path_ids, session_prefix } = routed;
     let route = route?;
     let upstream = gateway.upstreams.get(route.upstream).ok_or(RouteError::NoRoute)?;
+    let (holder, seat) = admit(gateway, &mut head)?;
     websocket::decline(&head.headers)?;
     let body = body.map_err(ReadError::from)?;
 
     let query = head.uri.query().map(str::to_owned);
-    let exchange = Exchange { gateway, id, clock, upstream, endpoint, query, path_ids };
+    let exchange = Exchange { gateway, id, clock, upstream, endpoint, query, path_ids, holder };
     let Passage { body, follow, again, session, model } = match inspect(&exchange, &mut head.headers, body).await? {
         Inspected::Up(passage) => passage,
         Inspected::Answered(response) => return Ok(response),
@@ -162,8 +179,12 @@ async fn answer(
     if let Some(renamed) = &renamed {
         line = renamed.line(&line, &mut head.headers)?;
     }
-    let call = Call { method: head.method, line, headers: head.headers, body };
-    let again = again.map(|kept| (LegRequest::new(gateway.clone(), route.upstream, &call, kept.share), kept.body));
+    let credential = exchange.holder.as_ref().and_then(|holder| holder.credential(route.upstream)).cloned();
+    let call = Call { method: head.method, line, headers: head.headers, body, credential };
+    let again = again.map(|kept| {
+        let request = LegRequest::new(gateway.clone(), route.upstream, &call, exchange.payer(), kept.share);
+        (request, kept.body)
+    });
     let answer = match clock.elsewhere(upstream.send(call)).await {
         Ok(answer) => answer,
         Err(error) => {
@@ -174,7 +195,7 @@ async fn answer(
         }
     };
 
-    let mut response = relay(&exchange, answer, follow, again, place).await?;
+    let mut response = relay(&exchange, answer, follow, again, (place, seat, lifetime)).await?;
     if let Some(renamed) = renamed {
         response = renamed.present(response).await?;
     }
@@ -182,6 +203,18 @@ async fn answer(
         set_session(response.headers_mut(), &session);
     }
     Ok(response)
+}
+
+/// Who sends a request, and the place that it takes among those of its tenant. Without keys that is nobody and none.
+fn admit(gateway: &Gateway, head: &mut Parts) -> Result<(Option<Arc<Holder>>, Option<Seat>), GatewayError> {
+    let Some(keys) = &gateway.keys else { return Ok((None, None)) };
+    let Some(holder) = keys.admit(head)? else { return Ok((None, None)) };
+    let entered = holder.allowance.enter().inspect_err(|limited| {
+        let (key, tenant) = (&holder.name, &holder.tenant.0);
+        tracing::info!(key, tenant, limit = limited.what, "a tenant has reached a limit");
+    });
+    let seat = entered?;
+    Ok((Some(holder), Some(seat)))
 }
 
 fn shape(endpoint: Option<&Endpoint>, route: Option<&Route>) -> Shape {

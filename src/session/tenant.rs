@@ -12,6 +12,8 @@ use std::fmt;
 pub const LOCAL: &str = "local";
 /// The tenant of requests without a credential: they share what they have, which is nothing.
 pub const ANONYMOUS: &str = "t_none";
+/// Tenants made of credentials are named so; those of the gateway's own keys are not.
+const BY_CREDENTIAL: &str = "t_";
 /// Hex digits of the fingerprint in a tenant's name: 48 bits tell a gateway's credentials apart, and say nothing about
 /// them.
 const NAME_DIGITS: usize = 12;
@@ -46,10 +48,16 @@ impl<'a> Credential<'a> {
     /// The credential of a request: `Authorization`, else one of the key headers, else `?key=`; `query` without `?`.
     /// Blank ones do not count.
     pub fn of(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<Self> {
+        Self::all(headers, query).next()
+    }
+
+    /// All that a request has, in the order in which they count.
+    pub fn all(headers: &'a HeaderMap, query: Option<&'a str>) -> impl Iterator<Item = Self> {
         let authorization = headers.get(header::AUTHORIZATION).map(|value| without_scheme(value.as_bytes()));
         let keys = KEY_HEADERS.into_iter().filter_map(|name| headers.get(name)).map(http::HeaderValue::as_bytes);
-        let in_headers = authorization.into_iter().chain(keys).map(<[u8]>::trim_ascii).find(|value| !value.is_empty());
-        in_headers.map(|value| Self(Cow::Borrowed(value))).or_else(|| query.and_then(in_query))
+        let in_headers =
+            authorization.into_iter().chain(keys).map(<[u8]>::trim_ascii).filter(|value| !value.is_empty());
+        in_headers.map(|value| Self(Cow::Borrowed(value))).chain(query.into_iter().filter_map(in_query))
     }
 
     /// Its bytes, for a hash in memory; never to be stored or shown.
@@ -78,6 +86,11 @@ fn in_query(query: &str) -> Option<Credential<'_>> {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }))
+}
+
+/// Whether a tenant is made of a credential, which may change (DESIGN I8), and not of the gateway's own keys.
+pub fn is_by_credential(tenant: &Tenant) -> bool {
+    tenant.0.starts_with(BY_CREDENTIAL)
 }
 
 /// Tells tenants apart.
@@ -110,13 +123,28 @@ impl Tenants {
         Fingerprint(hash.as_str().get(..FINGERPRINT_DIGITS).unwrap_or(&hash).to_owned())
     }
 
+    /// The tenant of a request, and its credential's fingerprint; with a key of the gateway's the key's tenant, which no
+    /// credential is bound to.
+    pub fn whose(
+        &self,
+        key: Option<&Tenant>,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> (Tenant, Option<Fingerprint>) {
+        if let Some(tenant) = key {
+            return (self.only().unwrap_or_else(|| tenant.clone()), None);
+        }
+        let credential = Credential::of(headers, query).map(|credential| self.fingerprint(&credential));
+        (self.tenant(credential.as_ref()), credential)
+    }
+
     /// The tenant that a credential opens sessions in.
     pub fn tenant(&self, credential: Option<&Fingerprint>) -> Tenant {
         match (self.isolation, credential) {
             (Isolation::None, _) => Tenant(LOCAL.into()),
             (Isolation::Credential, None) => Tenant(ANONYMOUS.into()),
             (Isolation::Credential, Some(Fingerprint(hex))) => {
-                Tenant(format!("t_{}", hex.get(..NAME_DIGITS).unwrap_or(hex)))
+                Tenant(format!("{BY_CREDENTIAL}{}", hex.get(..NAME_DIGITS).unwrap_or(hex)))
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `api_key`: the operator's credential in the place of the client's.
+//! The operator's credential in the place of the client's: `api_key`, or that of the client's own key.
 use super::{UpstreamError, secret_value};
 use crate::config::Provider;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -11,7 +11,10 @@ const X_GOOG_API_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
 pub const CREDENTIALS: [HeaderName; 4] = [AUTHORIZATION, X_API_KEY, X_GOOG_API_KEY, HeaderName::from_static("api-key")];
 
 /// The header value that carries `key`.
-pub(super) fn value(provider: Provider, key: &str) -> Result<HeaderValue, UpstreamError> {
+///
+/// # Errors
+/// [`UpstreamError::Config`] when no header can.
+pub fn value(provider: Provider, key: &str) -> Result<HeaderValue, UpstreamError> {
     match provider {
         Provider::OpenAi => secret_value(&format!("Bearer {key}")),
         Provider::Anthropic | Provider::Gemini => secret_value(key),
@@ -20,13 +23,18 @@ pub(super) fn value(provider: Provider, key: &str) -> Result<HeaderValue, Upstre
 
 /// Puts the operator's key in the place of the client's.
 pub(super) fn replace(provider: Provider, key: &HeaderValue, headers: &mut HeaderMap) {
-    for name in &CREDENTIALS {
-        headers.remove(name);
-    }
+    strip(headers);
     let name = match provider {
         Provider::Anthropic => X_API_KEY,
         Provider::OpenAi => AUTHORIZATION,
         Provider::Gemini => X_GOOG_API_KEY,
     };
     headers.insert(name, key.clone());
+}
+
+/// Takes out whatever the client sent as its credential.
+pub fn strip(headers: &mut HeaderMap) {
+    for name in &CREDENTIALS {
+        headers.remove(name);
+    }
 }

@@ -36,6 +36,8 @@ pub struct Call {
     pub headers: HeaderMap,
     /// The body.
     pub body: RequestBody,
+    /// What takes the place of the client's credential and of `api_key`.
+    pub credential: Option<HeaderValue>,
 }
 
 /// One place that requests go to.
@@ -126,9 +128,9 @@ impl Upstream {
     }
 
     fn request(&self, call: Call) -> Result<Request<RequestBody>, UpstreamError> {
-        let Call { method, mut line, mut headers, body } = call;
+        let Call { method, mut line, mut headers, body, credential } = call;
         prepare_headers(&mut headers, &body);
-        if let Some(key) = &self.api_key {
+        if let Some(key) = credential.as_ref().or(self.api_key.as_ref()) {
             credential::replace(self.provider, key, &mut headers);
             line = target::without_key(line)?;
         }

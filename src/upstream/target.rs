@@ -33,7 +33,10 @@ impl Base {
 }
 
 /// The line without a `key` parameter: where Gemini clients put their credential.
-pub(super) fn without_key(line: PathAndQuery) -> Result<PathAndQuery, InvalidUri> {
+///
+/// # Errors
+/// None in practice: it is a part of a line.
+pub fn without_key(line: PathAndQuery) -> Result<PathAndQuery, InvalidUri> {
     let Some(query) = line.query().filter(|query| query.split('&').any(is_key)) else {
         return Ok(line);
     };

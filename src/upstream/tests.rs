@@ -31,7 +31,7 @@ fn call(line: &str, headers: &[(&str, &str)], body: RequestBody) -> Call {
     for (name, value) in headers {
         map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
     }
-    Call { method: Method::POST, line: line.parse().unwrap(), headers: map, body }
+    Call { method: Method::POST, line: line.parse().unwrap(), headers: map, body, credential: None }
 }
 
 fn headers_of(request: &Request<RequestBody>) -> Vec<String> {

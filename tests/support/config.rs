@@ -35,6 +35,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
             upstream("openai", Provider::OpenAi, addr),
             upstream("gemini", Provider::Gemini, addr),
         ],
+        keys: Default::default(),
         aliases: Default::default(),
         sessions: Sessions {
             id: vec![],

@@ -1,6 +1,7 @@
 //! From written to resolved: paths made absolute, built-in upstreams added, and the rules that concern more than one key.
 mod claude_code;
 mod hooks;
+mod keys;
 mod model_context;
 mod upstreams;
 
@@ -38,10 +39,12 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
     let store = store(&file.store, base);
     let keeping = claude_code::Keeping::beside(&store, file.sessions.retain);
     let token = file.admin.token.clone();
+    let upstreams = upstreams::resolve(file.upstreams, reader);
     Config {
+        keys: keys::resolve(file.keys, &upstreams, base, reader),
         listen: file.listen.value,
         admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
-        upstreams: upstreams::resolve(file.upstreams, reader),
+        upstreams,
         aliases: file.models.aliases,
         sessions: sessions(file.sessions),
         store,
@@ -144,8 +147,12 @@ fn check_listeners(file: &File, reader: &mut Reader<'_>) {
             "none needs a loopback listener, write `isolation: credential` or listen on 127.0.0.1",
         );
     }
+    let keys = &file.keys;
+    if keys.required && (!keys.entries.is_empty() || keys.file.is_some()) {
+        return;
+    }
     for api_key in file.upstreams.iter().filter_map(|upstream| upstream.api_key.as_ref()) {
-        let what = "would be lent to everyone who can connect, leave it out or listen on 127.0.0.1";
+        let what = "would be lent to everyone who can connect, give clients `keys` or listen on 127.0.0.1";
         reader.refuse_at(api_key, what);
     }
 }

@@ -4,7 +4,7 @@ use super::read::Asked;
 use crate::bus::Sighting;
 use crate::json::Doc;
 use crate::session::key::PathIds;
-use crate::session::record::MAIN;
+use crate::session::record::{MAIN, Tenant};
 use crate::session::tenant::Credential;
 use http::{HeaderMap, HeaderName};
 use serde::Deserialize;
@@ -26,24 +26,27 @@ struct CodexTurn {
 impl Turns {
     /// Notes the agent that a request's head names. True when the request may have to show messages, so that it must be
     /// read.
-    pub fn meet(&self, headers: &HeaderMap, path: Option<&PathIds<'_>>, query: Option<&str>) -> bool {
+    pub fn meet(
+        &self,
+        headers: &HeaderMap,
+        path: Option<&PathIds<'_>>,
+        key: Option<&Tenant>,
+        query: Option<&str>,
+    ) -> bool {
         // Whoever reads the body refuses a bad id.
         let Ok(ids) = self.sessions.keys.find(headers, path, &[], &|_| None) else { return false };
         let Some(session) = ids.session.as_deref() else { return self.bus.is_used() };
         let credential = Credential::of(headers, query);
         let given = headers.get(LABEL).map(http::HeaderValue::as_bytes);
         let parts = [
-            credential.as_ref().map(Credential::bytes),
+            key.map(|tenant| tenant.0.as_bytes()).or(credential.as_ref().map(Credential::bytes)),
             Some(ids.agent.as_bytes()),
             given,
             ids.parent.as_deref().map(str::as_bytes),
         ];
         let mark = parts.into_iter().fold(0_u64, |mark, part| mark.rotate_left(17) ^ part.map_or(1, xxh3_64));
         let sighting = Sighting { session, agent: &ids.agent, parent: ids.parent.as_deref(), mark };
-        let tenant = || {
-            let tenants = &self.sessions.tenants;
-            tenants.tenant(credential.as_ref().map(|credential| tenants.fingerprint(credential)).as_ref())
-        };
+        let tenant = || self.sessions.tenants.whose(key, headers, query).0;
         self.bus.note(sighting, tenant, || label(headers, &ids.agent));
         self.bus.has_addressed(session, &ids.agent)
     }

@@ -45,7 +45,7 @@ mod tool_step;
 mod turn_tap;
 mod unattended;
 mod upward;
-mod watch;
+pub(super) mod watch;
 mod witnessed;
 
 pub use director::AnswerDirector;

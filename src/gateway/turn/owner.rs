@@ -8,7 +8,7 @@ use crate::session::chain::Chain;
 use crate::session::conversations::Found;
 use crate::session::key::Ids;
 use crate::session::record::{SessionKey, Tenant};
-use crate::session::tenant::{Credential, Fingerprint};
+use crate::session::tenant::{Fingerprint, is_by_credential};
 
 /// By what a session is named.
 pub(super) enum Name {
@@ -55,8 +55,7 @@ impl Turns {
         let ids =
             self.sessions.keys.find(&asked.headers, asked.path_ids.as_ref(), &read.profile.session_from_body, &body)?;
         let tenants = &self.sessions.tenants;
-        let credential = Credential::of(&asked.headers, asked.query.as_deref()).map(|c| tenants.fingerprint(&c));
-        let tenant = tenants.tenant(credential.as_ref());
+        let (tenant, credential) = tenants.whose(asked.tenant.as_ref(), &asked.headers, asked.query.as_deref());
         Ok(match ids.session.clone() {
             Some(id) => {
                 let own = SessionKey { tenant, id, agent: ids.agent.clone() };
@@ -79,7 +78,8 @@ impl Turns {
             return (own, false);
         }
         let others = self.sessions.records.find(&own.id).await.unwrap_or_default();
-        for other in others.into_iter().filter(|k| k.agent == own.agent && k.tenant != own.tenant) {
+        let may_be = |k: &SessionKey| k.agent == own.agent && k.tenant != own.tenant && is_by_credential(&k.tenant);
+        for other in others.into_iter().filter(may_be) {
             let Ok(Some(record)) = self.sessions.records.get(&other).await else { continue };
             if record.admits(credential) {
                 return (other, false);

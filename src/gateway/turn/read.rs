@@ -8,6 +8,7 @@ use crate::gateway::request_id::RequestId;
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
+use crate::session::record::Tenant;
 use bytes::Bytes;
 use http::HeaderMap;
 use std::borrow::Cow;
@@ -22,6 +23,8 @@ pub struct Asked {
     pub endpoint: Endpoint,
     /// The client's headers.
     pub headers: Arc<HeaderMap>,
+    /// The tenant of the gateway's own key that it came with.
+    pub tenant: Option<Tenant>,
     /// The query, for a credential in it.
     pub query: Option<String>,
     /// A session named in the base URL.

@@ -4,19 +4,23 @@ use super::read::Read;
 use crate::context::Delta;
 use crate::context::placement::Scene;
 use crate::session::conversation::GoesOn;
-use crate::session::record::SessionKey;
-use crate::session::tenant::Credential;
+use crate::session::record::{SessionKey, Tenant};
 use http::HeaderMap;
 use std::sync::Arc;
 
 impl Turns {
     /// The provider's id of an answer that the client knows as `id`; `None` when it is the same, or the credential has no
     /// part in the session that the answer belongs to.
-    pub async fn newest_of(&self, id: &str, headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    pub async fn newest_of(
+        &self,
+        id: &str,
+        key: Option<&Tenant>,
+        headers: &HeaderMap,
+        query: Option<&str>,
+    ) -> Option<String> {
         let owner = self.sessions.conversations.owner_of_answer(id).await.ok()??;
-        let tenants = &self.sessions.tenants;
-        let credential = Credential::of(headers, query).map(|credential| tenants.fingerprint(&credential));
-        if tenants.tenant(credential.as_ref()) != owner.session.tenant {
+        let (tenant, credential) = self.sessions.tenants.whose(key, headers, query);
+        if tenant != owner.session.tenant {
             let record = self.sessions.records.get(&owner.session).await.ok()??;
             record.admits(credential.as_ref()?).then_some(())?;
         }

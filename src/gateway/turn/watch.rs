@@ -17,7 +17,7 @@ use std::io::Write;
 const DECODE_STEP: usize = 1024;
 
 /// The form in which the upstream really sends: some answer a stream request with one JSON body.
-pub(super) fn actual_form(asked: AnswerForm, headers: &HeaderMap) -> AnswerForm {
+pub(in crate::gateway) fn actual_form(asked: AnswerForm, headers: &HeaderMap) -> AnswerForm {
     let is_json = || headers.get(CONTENT_TYPE).is_some_and(|v| v.to_str().is_ok_and(|text| text.contains("json")));
     match asked {
         _ if is_type(headers, EVENT_STREAM) => AnswerForm::Sse,
@@ -53,7 +53,7 @@ impl Watched {
 }
 
 /// Watches one answer.
-pub(super) struct Watch {
+pub(in crate::gateway) struct Watch {
     decoder: Option<Decoder>,
     source: Source,
     reader: Box<dyn AnswerReader>,
@@ -70,7 +70,7 @@ enum Source {
 impl Watch {
     /// For an answer of this `form`; `encoding` is the response's content-encoding. `None` when the encoding is one that
     /// can't be decoded: nothing is then known of the answer.
-    pub(super) fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
+    pub(in crate::gateway) fn new(dialect: &dyn Dialect, form: AnswerForm, encoding: Option<&str>) -> Option<Self> {
         let decoder = match encoding {
             None => None,
             Some(name) => Some(Decoder::new(name.trim())?),
@@ -84,7 +84,7 @@ impl Watch {
     }
 
     /// The next bytes as they came.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
+    pub(in crate::gateway) fn push(&mut self, chunk: &[u8]) {
         let Some(mut decoder) = self.decoder.take() else { return self.plain(chunk) };
         for step in chunk.chunks(DECODE_STEP) {
             match decoder.push(step) {
@@ -130,7 +130,7 @@ impl Watch {
     }
 
     /// The answer, when no more bytes come. `None` when something of it was not seen, so that nothing true can be said.
-    pub(super) fn finish(&mut self) -> Option<Answer> {
+    pub(in crate::gateway) fn finish(&mut self) -> Option<Answer> {
         let reader = &mut self.reader;
         match &mut self.source {
             Source::Sse(framer) => framer.finish(|frame| reader.event(frame.event, &frame.data)),
