@@ -17,7 +17,8 @@ use crate::live::token::Token;
 use crate::live::{Live, follow_files};
 use crate::session::Sessions;
 use crate::session::records::FLUSH_EVERY;
-use crate::session::store::{Measured, MemoryStore, SledStore, Store, StoreError};
+use crate::session::store::shared::{News, Shared};
+use crate::session::store::{self, Measured, MemoryStore, Store, StoreError, keys};
 use crate::telemetry::audit::{self, Audit};
 use crate::telemetry::{metrics, names};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -42,6 +43,9 @@ const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
 /// How often old mailboxes are looked for: they are kept for days, and disturb nobody.
 const TIDY: Duration = Duration::from_secs(60 * 60);
+
+/// How soon to try again to read what others have changed in a shared store.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why the gateway does not run.
 #[derive(Debug, thiserror::Error)]
@@ -187,6 +191,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     admin.beside(follow_files(live.clone()));
     admin.beside(live.turns().knowledge().clone().follow());
     admin.beside(tidy(live.clone()));
+    admin.beside(follow_store(live.clone()));
     if let Some(spool) = spool {
         let (bus, live) = (live.turns().bus().clone(), live.clone());
         admin.beside(spool.run(bus, move || live.turns().sessions().tenants.only()));
@@ -220,18 +225,13 @@ async fn spool(config: &Config) -> Result<Option<Spool>, SpoolError> {
 }
 
 /// A disk that refuses costs durability, not traffic; a store that another process has open is a mistake in the set-up.
-async fn open_store(store: &config::Store) -> Result<Arc<dyn Store>, StoreError> {
-    let path = match store {
-        config::Store::Sled { path } => path,
-        config::Store::Memory => return Ok(Arc::new(MemoryStore::new())),
-    };
-    match SledStore::open(path).await {
-        Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::Io(error)) => {
+async fn open_store(config: &config::Store) -> Result<Arc<dyn Store>, StoreError> {
+    match (store::open(config).await, config) {
+        (Err(StoreError::Io(error)), config::Store::Sled { path }) => {
             tracing::error!(path = %path.display(), error, "the store can't be opened: sessions live in memory and NOTHING IS KEPT");
             Ok(Arc::new(MemoryStore::new()))
         }
-        Err(error) => Err(error),
+        (opened, _) => opened,
     }
 }
 
@@ -306,6 +306,33 @@ async fn flush(live: Arc<Live>) {
     loop {
         ticks.tick().await;
         live.turns().sessions().records.flush().await;
+    }
+}
+
+/// What other processes change in a shared store and this one has in memory.
+async fn follow_store(live: Arc<Live>) {
+    let (bus, knowledge) = (live.turns().bus().clone(), live.turns().knowledge().clone());
+    let store = live.turns().sessions().records.store().clone();
+    let Some(mut feed) = store.shared().map(Shared::feed) else { return };
+    loop {
+        match feed.next().await {
+            News::Changed(changed) => {
+                for key in changed {
+                    match keys::mailbox_of(&key) {
+                        Some(mailbox) => bus.refresh(&mailbox).await,
+                        None => knowledge.refresh(&key).await,
+                    }
+                }
+            }
+            News::Missed => {
+                let all =
+                    async || bus.refresh_all().await.map_err(KnowledgeError::from).and(knowledge.refresh_all().await);
+                while let Err(error) = all().await {
+                    tracing::error!(%error, "what others have changed can't be read");
+                    tokio::time::sleep(READ_AGAIN).await;
+                }
+            }
+        }
     }
 }
 

@@ -24,12 +24,13 @@ pub struct Taking<'a> {
     pub only_new: bool,
 }
 
-impl Taking<'_> {
-    fn claim(&self) -> Claim<'_> {
+impl<'a> Taking<'a> {
+    fn claim(&self, by: Option<&'a str>) -> Claim<'a> {
         let room = if self.has_room { MAX_PER_DELIVERY } else { 0 };
         Claim {
             conversation: self.conversation,
             turn_id: self.turn_id,
+            by,
             standing: self.standing,
             room,
             urgent: self.urgent,
@@ -41,8 +42,10 @@ impl Taking<'_> {
 /// Messages that a request under way shows. Until it is delivered or dropped no other request takes them.
 #[derive(Debug)]
 pub struct Carrying {
+    bus: Arc<Bus>,
     mailbox: Arc<Mailbox>,
     ids: Vec<String>,
+    is_delivered: bool,
 }
 
 impl Carrying {
@@ -55,6 +58,9 @@ impl Carrying {
 impl Drop for Carrying {
     fn drop(&mut self) {
         self.mailbox.land(&self.ids);
+        if !self.is_delivered {
+            self.bus.let_go(&self.mailbox, std::mem::take(&mut self.ids));
+        }
     }
 }
 
@@ -66,7 +72,9 @@ impl Bus {
     /// When the store can't be read.
     pub async fn void(&self, mailbox: &Mailbox, taking: Taking<'_>) -> Result<Vec<(String, String)>, BusError> {
         let _writing = mailbox.writing.lock().await;
-        self.change_held(mailbox, &mut |letters| letters.void(&taking.claim(), |id| mailbox.is_flying(id))).await
+        let elsewhere = self.elsewhere(mailbox).await?;
+        let is_flying = |message: &Message| mailbox.is_flying(&message.id) || elsewhere.has(message);
+        self.change_held(mailbox, &mut |letters| letters.void(&taking.claim(self.process()), is_flying)).await
     }
 
     /// Claims messages for a request: what it shows already, and at most three in all. Those that are to be placed, and what
@@ -75,14 +83,16 @@ impl Bus {
     /// # Errors
     /// When the store fails; nothing is claimed then that is not found again.
     pub async fn take(
-        &self,
+        self: &Arc<Self>,
         mailbox: &Arc<Mailbox>,
         taking: Taking<'_>,
     ) -> Result<Option<(Carrying, Vec<Message>)>, BusError> {
         let writing = mailbox.writing.lock().await;
+        let elsewhere = self.elsewhere(mailbox).await?;
+        let is_flying = |message: &Message| mailbox.is_flying(&message.id) || elsewhere.has(message);
         let now = Timestamp::now();
         let claimed = self
-            .change_held(mailbox, &mut |letters| letters.claim(&taking.claim(), now, |id| mailbox.is_flying(id)))
+            .change_held(mailbox, &mut |letters| letters.claim(&taking.claim(self.process()), now, is_flying))
             .await?;
         let ids: Vec<String> = claimed.standing.iter().chain(&claimed.fresh).map(|m| m.id.clone()).collect();
         if ids.is_empty() {
@@ -91,17 +101,19 @@ impl Bus {
         mailbox.take_off(taking.conversation, ids.iter());
         drop(writing);
         fault::at("claimed");
-        Ok(Some((Carrying { mailbox: mailbox.clone(), ids }, claimed.fresh)))
+        let carrying = Carrying { bus: self.clone(), mailbox: mailbox.clone(), ids, is_delivered: false };
+        Ok(Some((carrying, claimed.fresh)))
     }
 
     /// The upstream has accepted the request: these messages are delivered, in the session's turn of this number.
     ///
     /// # Errors
     /// When the store fails. They stay claimed then, and stand in the next request, too.
-    pub async fn deliver(&self, carrying: Carrying, turn: u64) -> Result<(), BusError> {
+    pub async fn deliver(&self, mut carrying: Carrying, turn: u64) -> Result<(), BusError> {
         fault::at("accepted");
         let now = Timestamp::now();
         self.change(&carrying.mailbox, |letters| letters.deliver(&carrying.ids, turn, now)).await?;
+        carrying.is_delivered = true;
         fault::at("delivered");
         for id in &carrying.ids {
             count("delivered");

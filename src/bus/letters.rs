@@ -50,6 +50,8 @@ pub(super) struct Claim<'a> {
     pub conversation: &'a str,
     /// Its turn.
     pub turn_id: &'a str,
+    /// Its process, where several share the store.
+    pub by: Option<&'a str>,
     /// Messages that its request shows already.
     pub standing: &'a [String],
     /// How many more it takes.
@@ -132,9 +134,9 @@ impl Letters {
 
     /// Claimed messages whose request is not under way and that do not stand in this one, each with the conversation whose
     /// ledger may hold them: they are to be taken out there before they are claimed anew.
-    pub(super) fn void(&self, claim: &Claim<'_>, is_flying: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    pub(super) fn void(&self, claim: &Claim<'_>, is_flying: impl Fn(&Message) -> bool) -> Vec<(String, String)> {
         let void = |message: &Message| match &message.state {
-            State::Claimed { conversation, .. } if !claim.standing.contains(&message.id) && !is_flying(&message.id) => {
+            State::Claimed { conversation, .. } if !claim.standing.contains(&message.id) && !is_flying(message) => {
                 Some((message.id.clone(), conversation.clone()))
             }
             _ => None,
@@ -144,9 +146,12 @@ impl Letters {
 
     /// Claims messages for a request: those that it shows already, and as many more as it has room for. What `is_flying`
     /// with another request stays with that.
-    pub(super) fn claim(&mut self, claim: &Claim<'_>, now: Timestamp, is_flying: impl Fn(&str) -> bool) -> Claimed {
-        let state =
-            || State::Claimed { conversation: claim.conversation.to_owned(), turn_id: claim.turn_id.to_owned() };
+    pub(super) fn claim(&mut self, claim: &Claim<'_>, now: Timestamp, is_flying: impl Fn(&Message) -> bool) -> Claimed {
+        let state = || State::Claimed {
+            conversation: claim.conversation.to_owned(),
+            turn_id: claim.turn_id.to_owned(),
+            by: claim.by.map(str::to_owned),
+        };
         let mut claimed = Claimed::default();
         // What stands in a request is delivered with it, be it late or not.
         let standing = |message: &&mut Message| {
@@ -159,7 +164,7 @@ impl Letters {
         self.expire(now);
         let room = claim.room.min(MAX_PER_DELIVERY).saturating_sub(claimed.standing.len());
         let may_go = |message: &Message| {
-            let is_free = message.state.waits() && !claim.standing.contains(&message.id) && !is_flying(&message.id);
+            let is_free = message.state.waits() && !claim.standing.contains(&message.id) && !is_flying(message);
             let is_new = message.state == State::Queued;
             is_free && (is_new || !claim.only_new) && (!claim.urgent || message.kind.is_urgent())
         };
@@ -172,6 +177,17 @@ impl Letters {
             claimed.fresh.push(self.messages[at].clone());
         }
         claimed
+    }
+
+    /// The request of this process that was to bring these came to nothing.
+    pub(super) fn let_go(&mut self, ids: &[String], process: &str) {
+        for message in self.messages.iter_mut().filter(|message| ids.contains(&message.id)) {
+            if let State::Claimed { by, .. } = &mut message.state
+                && by.as_deref() == Some(process)
+            {
+                *by = None;
+            }
+        }
     }
 
     /// The upstream accepted a request that shows these.

@@ -85,9 +85,9 @@ impl Mailbox {
         self.halts.load(Ordering::Relaxed) > 0 || self.memory.lock().halted.as_deref() == Some(turn_id)
     }
 
-    /// A person prompts the agent: messages of agents are counted anew.
-    pub fn hear_person(&self) {
-        self.hops.store(0, Ordering::Relaxed);
+    /// A person prompts the agent: messages of agents are counted anew. Whether there were any.
+    pub(super) fn hear_person(&self) -> bool {
+        self.hops.swap(0, Ordering::Relaxed) > 0
     }
 
     /// [`super::Message::hops`] of the newest message that it got.

@@ -132,6 +132,9 @@ pub enum State {
         conversation: String,
         /// Id of its turn.
         turn_id: String,
+        /// The process of that request, where several share the store; none once it came to nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// The upstream accepted a request that shows it.
     Delivered {

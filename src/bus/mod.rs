@@ -5,7 +5,7 @@
 //! address    who is meant                     mailbox   what is known of one mailbox without reading it
 //! known      sessions seen without a record   frame     how the model reads a message
 //! post       Bus: takes messages in           delivery  claimed by a request, delivered when the upstream took it
-//! throttle   agents that only write to each other
+//! throttle   agents that only write to each other        replicas  several gateways on one store
 //! spool      messages as files
 //! ```
 //!
@@ -21,6 +21,7 @@ mod letters;
 mod mailbox;
 pub mod message;
 mod post;
+mod replicas;
 pub mod spool;
 mod throttle;
 
@@ -37,6 +38,11 @@ use crate::session::store::StoreError;
 
 /// Mailboxes at most: each takes some 300 bytes of memory, and nobody speaks to more sessions than this at a time.
 pub const MAX_MAILBOXES: usize = 200_000;
+
+/// Why a stored mailbox can't be read, if it can't.
+pub fn unreadable(stored: &[u8]) -> Option<String> {
+    letters::Letters::decode(stored).err()
+}
 
 /// Why a message is not taken in. The sender is told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

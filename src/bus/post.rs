@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Mailboxes read from the store at once.
-const PAGE: usize = 1024;
+pub(super) const PAGE: usize = 1024;
 /// Tries of a compare-and-set against other processes.
 const CAS_TRIES: usize = 8;
 
@@ -115,7 +115,7 @@ impl Bus {
         self.nameless.load(Ordering::Relaxed)
     }
 
-    fn note_addressed(&self, mailbox: &Mailbox) {
+    pub(super) fn note_addressed(&self, mailbox: &Mailbox) {
         if mailbox.is_addressed() {
             self.any.store(true, Ordering::Relaxed);
             self.nameless.fetch_or(mailbox.key.id.starts_with(NAMELESS), Ordering::Relaxed);
@@ -130,12 +130,12 @@ impl Bus {
         self.find(key).filter(|mailbox| mailbox.is_addressed())
     }
 
-    fn find(&self, key: &SessionKey) -> Option<Arc<Mailbox>> {
+    pub(super) fn find(&self, key: &SessionKey) -> Option<Arc<Mailbox>> {
         self.mailboxes.read().get(&key.id)?.iter().find(|mailbox| mailbox.key == *key).cloned()
     }
 
     /// Keeps a mailbox, or gives the one that is there.
-    fn keep(&self, mailbox: Mailbox) -> Arc<Mailbox> {
+    pub(super) fn keep(&self, mailbox: Mailbox) -> Arc<Mailbox> {
         let mut mailboxes = self.mailboxes.write();
         let all = mailboxes.entry(mailbox.key.id.clone()).or_default();
         if let Some(known) = all.iter().find(|known| known.key == mailbox.key) {
@@ -362,8 +362,10 @@ impl Bus {
         for _ in 0..CAS_TRIES {
             let stored = self.store.get(&key).await?;
             let mut letters = stored.as_deref().map_or(Ok(Letters::default()), |bytes| decode(&mailbox.key, bytes))?;
-            // A prompt of a person is not written by itself.
-            letters.hops = mailbox.hops();
+            // A prompt of a person is not written by itself, where nobody else has to know.
+            if self.process().is_none() {
+                letters.hops = mailbox.hops();
+            }
             let done = change(&mut letters);
             let broken = |what| BusError::Mailbox { key: mailbox.key.clone(), what };
             let new = Bytes::from(letters.encode().map_err(broken)?);
@@ -411,7 +413,7 @@ pub(super) fn count(state: &'static str) {
     metrics::counter!(names::MESSAGES, "state" => state).increment(1);
 }
 
-fn decode(key: &SessionKey, bytes: &[u8]) -> Result<Letters, BusError> {
+pub(super) fn decode(key: &SessionKey, bytes: &[u8]) -> Result<Letters, BusError> {
     Letters::decode(bytes).map_err(|what| BusError::Mailbox { key: key.clone(), what })
 }
 

@@ -13,6 +13,7 @@ mod rehearsal;
 mod send;
 mod serve;
 mod sessions;
+mod store;
 mod table;
 mod test;
 
@@ -60,6 +61,8 @@ enum Command {
     Mcp(Box<mcp::Mcp>),
     /// Make keys for clients, so that agents need no provider's key
     Keys(keys::Keys),
+    /// Move the stored state to another store, or look whether it is sound
+    Store(Box<store::StoreCommand>),
     /// Send a message into a running session
     Send(Box<send::Send>),
 }
@@ -114,6 +117,9 @@ enum CliError {
     /// The demo.
     #[error(transparent)]
     Demo(#[from] demo::DemoError),
+    /// Stored state that is moved.
+    #[error(transparent)]
+    Store(#[from] crate::session::store::dump::DumpError),
     /// The runtime can't start, or stdout is closed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -136,6 +142,7 @@ pub fn run() -> ExitCode {
         Command::Mcp(command) => command.run(),
         Command::Keys(command) => command.run(),
         Command::Send(command) => command.run(),
+        Command::Store(command) => command.run(),
     };
     match done {
         Ok(code) => code,

@@ -59,6 +59,9 @@ pub fn masked(config: &Config) -> Value {
         "store": match store {
             Store::Sled { path } => json!({"kind": "sled", "path": path}),
             Store::Memory => json!({"kind": "memory"}),
+            Store::Redis { url, on_error } => {
+                json!({"kind": "redis", "url": url.masked(), "on_store_error": on_error.word()})
+            }
         },
         "lifecycle": {
             "max_injected_context_chars": lifecycle.max_injected_context_chars,

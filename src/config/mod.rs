@@ -18,6 +18,7 @@ mod masked;
 mod node;
 mod problem;
 mod reader;
+mod redis_url;
 mod resolve;
 pub mod resolved;
 mod section;
@@ -32,6 +33,7 @@ pub use keys::{KEY_PREFIX, Key, KeyHash, Keys, TenantLimits};
 pub use masked::masked;
 pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;
+pub use redis_url::RedisUrl;
 pub use resolved::*;
 pub use units::parse_duration as duration;
 

@@ -2,6 +2,7 @@
 //! at start. Field names follow CONTRACT section 2.
 use super::claude_code::ClaudeCode;
 use super::keys::Keys;
+use super::redis_url::RedisUrl;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
@@ -183,6 +184,22 @@ pub enum Store {
     },
     /// Nothing survives.
     Memory,
+    /// Redis or Valkey: several gateways may share it.
+    Redis {
+        /// Where.
+        url: RedisUrl,
+        /// What becomes of requests while it can't be reached.
+        on_error: OnStoreError,
+    },
+}
+
+/// `store.on_store_error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStoreError {
+    /// They go up with what this gateway remembers.
+    Pass,
+    /// Those that need a session are answered with 503.
+    Refuse,
 }
 
 /// `lifecycle`.

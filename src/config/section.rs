@@ -139,7 +139,7 @@ fn fault<S: Section>(name: &Name, keys: &[&str], twice: bool) -> Option<String> 
 }
 
 /// The message for what is agreed on but not there.
-pub(super) fn not_yet(feature: &str) -> String {
+fn not_yet(feature: &str) -> String {
     format!("not available yet: {feature}; leave it out")
 }
 

@@ -376,7 +376,7 @@ fn misspelled_keys_name_the_nearest() {
     injection: { wraped: true }
         1:14: injection.wraped: unknown key, did you mean `wrap`?
     store: { folder: ./x }
-        1:10: store.folder: unknown key, write one of kind, path
+        1:10: store.folder: unknown key, write one of kind, path, url, on_store_error
     hooks: [{ nam: a, on: prompt.submit, run: { text: x } }]
         1:9: hooks[0].name: missing, write a text
         1:11: hooks[0].nam: unknown key, did you mean `name`?
@@ -394,20 +394,43 @@ fn misspelled_keys_name_the_nearest() {
 fn what_is_not_available_yet_says_so() {
     insta::assert_snapshot!(table(&[
         "trust: { }",
-        "store: { kind: redis, url: 'redis://h' }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
     trust: { }
         1:1: trust: not available yet: trust in proxies ahead of the gateway; leave it out
-    store: { kind: redis, url: 'redis://h' }
-        1:16: store.kind: not available yet: a store that several gateways share; leave it out
-        1:23: store.url: not available yet: a store that several gateways share; leave it out
     hooks: [{ name: a, on: model.context, run: { text: x } }]
         1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
         1:24: hooks[0].on: edits don't run on prompt.submit, write model.context
     ");
+}
+
+#[test]
+fn a_shared_store_has_a_url_that_never_shows_its_password() {
+    insta::assert_snapshot!(table(&[
+        "store: { kind: redis, url: 'redis://:pw@h:6379/1' }",
+        "store: { kind: redis }",
+        "store: { kind: redis, url: 'http://h' }",
+        "store: { kind: redis, url: 'redis://h', on_store_error: block }",
+        "store: { kind: etcd }",
+    ]), @r"
+    store: { kind: redis, url: 'redis://:pw@h:6379/1' }
+        ok
+    store: { kind: redis }
+        1:16: store.kind: redis needs `url`, such as redis://127.0.0.1:6379
+    store: { kind: redis, url: 'http://h' }
+        1:28: store.url: not valid here, write a URL such as redis://:PASSWORD@host:6379/0, rediss:// for TLS, redis+cluster://host,host for a cluster
+    store: { kind: redis, url: 'redis://h', on_store_error: block }
+        1:57: store.on_store_error: unknown value, write one of pass, refuse
+    store: { kind: etcd }
+        1:16: store.kind: unknown value, write one of sled, memory, redis
+    ");
+    let config =
+        parse("store: { kind: redis, url: 'redis+cluster://u:pw@a,b:1' }", Source::BuiltIn, &env).unwrap().config;
+    let expected = json!({"kind": "redis", "url": "redis+cluster://u:***@a,b:1", "on_store_error": "pass"});
+    assert_eq!(masked(&config)["store"], expected);
+    assert!(!format!("{config:?}").contains("pw"));
 }
 
 #[test]

@@ -5,10 +5,12 @@ use super::condition::{Condition, ConditionError};
 use super::keys::KeyHash;
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
+use super::redis_url::RedisUrl;
 use super::resolved::{
-    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, Provider, Retain, Secret, SystemPlace, WithoutId,
+    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, OnStoreError, Provider, Retain, Secret, SystemPlace,
+    WithoutId,
 };
-use super::section::{not_yet, unknown};
+use super::section::unknown;
 use super::units;
 use crate::context::edit::Globs;
 use http::{HeaderName, HeaderValue};
@@ -104,6 +106,8 @@ scalar! {
         |text| parse_url(text.trim_end_matches('/')).filter(|url| url.query().is_none()).map(Self);
     Url, "an http or https URL without credentials such as http://127.0.0.1:9000/hook", {"type": "string", "format": "uri"},
         |text| parse_url(text).map(Self);
+    RedisUrl, "a URL such as redis://:PASSWORD@host:6379/0, rediss:// for TLS, redis+cluster://host,host for a cluster",
+        {"type": "string"}, RedisUrl::parse;
     Prefix, "a path such as /local, without a slash at its end", {"type": "string", "pattern": "^(/[A-Za-z0-9_~.-]+)+$"},
         |text| is_prefix(text).then(|| Self(text.to_owned()));
 }
@@ -284,6 +288,8 @@ choice! {
     Retain: "auto, turn or history" { "auto" => Auto, "turn" => Turn, "history" => History, }
     OnError: "skip or block" { "skip" => Skip, "block" => Block, }
     OnOpaque: "pass or block" { "pass" => Pass, "block" => Block, }
+    StoreKind: "sled, memory or redis" { "sled" => Sled, "memory" => Memory, "redis" => Redis, }
+    OnStoreError: "pass or refuse" { "pass" => Pass, "refuse" => Refuse, }
     Mode: "enforce or audit" { "enforce" => Enforce, "audit" => Audit, }
     SystemPlace: "append or prepend" { "append" => Append, "prepend" => Prepend, }
     OnAsk: "allow or deny" { "allow" => Allow, "deny" => Deny, }
@@ -314,26 +320,8 @@ pub(super) enum StoreKind {
     Sled,
     /// In memory.
     Memory,
-}
-
-impl Value for StoreKind {
-    const WRITE: &'static str = "sled or memory";
-
-    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
-        let word = reader.text(node, Self::WRITE)?;
-        let what = match word.as_str() {
-            "sled" => return Some(Self::Sled),
-            "memory" => return Some(Self::Memory),
-            "redis" => not_yet("a store that several gateways share"),
-            _ => unknown("value", &word, &["sled", "memory"]),
-        };
-        reader.refuse(node.place, what);
-        None
-    }
-
-    fn schema() -> Json {
-        json!({"enum": ["sled", "memory"]})
-    }
+    /// On a server that several gateways share.
+    Redis,
 }
 
 /// Whether a scalar says nothing: null, or empty once its variables are replaced.

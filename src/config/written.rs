@@ -6,8 +6,10 @@ use super::edits;
 use super::keys::KeyHash;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
+use super::redis_url::RedisUrl;
 use super::resolved::{
-    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, Provider, Retain, Secret, SystemPlace, WithoutId,
+    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, OnStoreError, Provider, Retain, Secret, SystemPlace,
+    WithoutId,
 };
 use super::section::section;
 use super::value::{BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Size, StoreKind, Url};
@@ -168,13 +170,15 @@ section! {
 
     /// Where state lives.
     struct Store {
-        /// On disk, or in memory for as long as the process lives.
+        /// sled: on disk, for one gateway; memory: for as long as the process lives; redis: for several gateways.
         kind: At<StoreKind> = "sled",
-        /// The folder.
+        /// sled's folder.
         path: At<String> = "./data",
-    }
-    later {
-        "url": "a store that several gateways share",
+        /// Where Redis or Valkey is.
+        url: At<Option<RedisUrl>> = "null",
+        /// While Redis can't be reached: requests pass with what this gateway remembers, or those that need a session are
+        /// refused with 503.
+        on_store_error: OnStoreError = "pass",
     }
 
     /// Budgets and deadlines of a turn.

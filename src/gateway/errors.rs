@@ -72,6 +72,9 @@ pub enum GatewayError {
     /// As many requests as `limits.concurrent_requests` are in flight.
     #[error("too many requests in flight")]
     Overloaded,
+    /// The store is away, and `store.on_store_error` refuses what needs a session.
+    #[error("the store of sessions can't be reached")]
+    NoStore,
     /// The upstream.
     #[error(transparent)]
     Upstream(UpstreamError),
@@ -147,6 +150,7 @@ impl GatewayError {
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Limited(_) => (StatusCode::TOO_MANY_REQUESTS, "limited"),
             Self::Read(ReadError::OverBudget) | Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
+            Self::NoStore => (StatusCode::SERVICE_UNAVAILABLE, "store_unavailable"),
             Self::Upstream(UpstreamError::Idle { .. }) => (StatusCode::GATEWAY_TIMEOUT, "upstream_idle"),
             Self::Upstream(UpstreamError::ClientBody(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::Upstream(UpstreamError::Target(_)) => (StatusCode::BAD_REQUEST, "invalid_path"),
@@ -257,6 +261,7 @@ mod tests {
             (UpstreamError::Closed("x".into()).into(), 502, "upstream_unreachable", true),
             (GatewayError::Overloaded, 503, "overloaded", true),
             (ReadError::OverBudget.into(), 503, "overloaded", true),
+            (GatewayError::NoStore, 503, "store_unavailable", true),
             (UpstreamError::Idle { seconds: 600 }.into(), 504, "upstream_idle", true),
         ];
         let id = RequestId::for_tests();

@@ -172,6 +172,7 @@ impl From<TurnError> for GatewayError {
             TurnError::Body(error) => Self::InvalidBody(error.to_string()),
             TurnError::Session(error) => Self::InvalidSession(error.to_string()),
             TurnError::ThreadUnsupported => Self::ThreadUnsupported,
+            TurnError::NoStore => Self::NoStore,
             TurnError::Blocked(reason) => Self::Blocked(reason),
             TurnError::Lost(error) => Self::Internal(error.to_string()),
         }

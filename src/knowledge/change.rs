@@ -75,6 +75,7 @@ impl Knowledge {
         draft: Draft,
     ) -> Result<(Arc<Entry>, bool), KnowledgeError> {
         let _one = self.changing.lock().await;
+        let _alone = self.alone().await;
         let entry = draft.entry(tenant, origin, Timestamp::now())?;
         let room = {
             let shelves = self.shelves.read();
@@ -98,7 +99,9 @@ impl Knowledge {
         supersedes: Option<String>,
     ) -> Result<Arc<Entry>, KnowledgeError> {
         let _one = self.changing.lock().await;
+        let _alone = self.alone().await;
         self.catch_up().await?;
+        self.catch_up_with(&id).await?;
         let entry = self.known(&id)?;
         match entry.status {
             Status::Approved => return Ok(entry),
@@ -108,6 +111,9 @@ impl Knowledge {
             Status::Pending | Status::Rejected => {}
         }
         let supersedes = supersedes.or_else(|| entry.supersedes.clone());
+        if let Some(older) = &supersedes {
+            self.catch_up_with(older).await?;
+        }
         let older = supersedes.as_ref().map(|older| self.predecessor(&entry, older)).transpose()?;
         let older = older.map(|older| Entry {
             status: Status::Superseded,
@@ -122,7 +128,9 @@ impl Knowledge {
 
     async fn count_out(self: Arc<Self>, id: String, by: String) -> Result<Arc<Entry>, KnowledgeError> {
         let _one = self.changing.lock().await;
+        let _alone = self.alone().await;
         self.catch_up().await?;
+        self.catch_up_with(&id).await?;
         let entry = self.known(&id)?;
         match entry.status {
             Status::Rejected => return Ok(entry),
@@ -137,6 +145,8 @@ impl Knowledge {
 
     async fn rewrite(self: Arc<Self>, id: String, changes: Changes) -> Result<Arc<Entry>, KnowledgeError> {
         let _one = self.changing.lock().await;
+        let _alone = self.alone().await;
+        self.catch_up_with(&id).await?;
         let entry = self.known(&id)?;
         if entry.status != Status::Pending {
             let what = "only what is pending can be edited; propose another that supersedes it";

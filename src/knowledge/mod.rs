@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Everything is in memory and written through: to the [`store`], and what is approved to a [`directory`] where there is
-//! one, which then is the truth ([`watch`] follows it). Nothing that is not approved leaves this room but for its reviewers.
+//! one, which then is the truth ([`watch`] follows it). Where several gateways share the store, memory follows its feed
+//! ([`replicas`]). Nothing that is not approved leaves this room but for its reviewers.
 //! Nothing crosses tenants: what belongs to no tenant is everybody's, and only an operator can make that.
 mod change;
 mod directory;
@@ -16,6 +17,7 @@ pub mod entry;
 mod file;
 mod id;
 pub mod index;
+mod replicas;
 mod shelf;
 mod standing;
 mod store;
@@ -25,6 +27,7 @@ mod words;
 pub use draft::{Changes, Draft, Extent};
 pub use entry::{Entry, Kind, Origin, Reader, Scope, Status};
 
+use crate::session::leases::Leases;
 use crate::session::record::Tenant;
 use crate::session::store::{MemoryStore, Store, StoreError};
 use directory::Directory;
@@ -50,6 +53,8 @@ pub struct Knowledge {
     shelves: RwLock<Shelves>,
     /// Held while something is changed, so that what is decided on is what is written.
     changing: tokio::sync::Mutex<()>,
+    /// The same across processes.
+    leases: Leases,
     /// Whether there was ever anything that a model may see. It stays: what a model has seen is replayed.
     holds_any: AtomicBool,
 }
@@ -153,6 +158,7 @@ impl Knowledge {
 
     fn empty(dir: Option<PathBuf>, store: Arc<dyn Store>) -> Self {
         Self {
+            leases: Leases::new(store.clone()),
             store,
             directory: dir.map(Directory::new),
             shelves: RwLock::new(Shelves::default()),

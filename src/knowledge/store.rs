@@ -25,7 +25,7 @@ pub(super) fn forget(entry: &Entry) -> Change {
 }
 
 /// All entries; one that can't be read is named in the log and left where it is.
-async fn all(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
+pub(super) async fn all(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
     let mut entries = Vec::new();
     let mut after = None;
     loop {
@@ -38,7 +38,7 @@ async fn all(store: &dyn Store) -> Result<Vec<Entry>, StoreError> {
     }
 }
 
-fn read((key, bytes): &Pair) -> Option<Entry> {
+pub(super) fn read((key, bytes): &Pair) -> Option<Entry> {
     let key = String::from_utf8_lossy(key);
     match serde_json::from_slice::<Entry>(bytes) {
         Ok(entry) if entry.v <= VERSION => Some(entry),

@@ -41,7 +41,9 @@ impl Token {
                 tracing::error!(path = %file.display(), %error, "the admin token can't be kept; set admin.token");
             }
             None => {
-                tracing::info!("the admin token is random, as the store is in memory; set admin.token to use the API")
+                tracing::info!(
+                    "the admin token is random, as the store has no folder to keep one in; set admin.token to use the API"
+                )
             }
         }
         Ok(Self(token))
@@ -65,7 +67,7 @@ pub fn stored(config: &Config) -> Option<String> {
 fn file(store: &Store) -> Option<PathBuf> {
     match store {
         Store::Sled { path } => Some(path.join(FILE)),
-        Store::Memory => None,
+        Store::Memory | Store::Redis { .. } => None,
     }
 }
 

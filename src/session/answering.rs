@@ -25,6 +25,11 @@ impl Answers {
         Answering { counts: self.0.clone(), key: key.clone() }
     }
 
+    /// The sessions that are spoken to.
+    pub fn all(&self) -> Vec<Arc<SessionKey>> {
+        self.0.lock().keys().cloned().collect()
+    }
+
     /// Whether there are any for `key`.
     pub fn any(&self, key: &SessionKey) -> bool {
         self.0.lock().contains_key(key)

@@ -53,6 +53,11 @@ impl Barrier {
         }
     }
 
+    /// Whether a stop of `key` runs.
+    pub fn is_up(&self, key: &SessionKey) -> bool {
+        self.running.lock().contains_key(key)
+    }
+
     /// How many sessions have a running stop.
     pub fn len(&self) -> usize {
         self.running.lock().len()

@@ -1,8 +1,10 @@
 //! A conversation: one history under a session, its layout, its baseline and its running turn.
 //!
 //! A session key can carry several: sub-agents that share a URL, a memory-extraction agent, a fork after a rewind.
+mod merge;
 mod turn;
 
+pub use merge::merged;
 pub use turn::{Beside, Said, Turn};
 
 use super::flight::Flights;
@@ -11,6 +13,7 @@ use super::prefix::{Piece, Prefix};
 use super::record::SessionKey;
 use crate::context::placement::Placed;
 use crate::context::{Digest, LegResult, Ruling};
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -83,6 +86,9 @@ pub struct Conversation {
     pub nodes: u64,
     /// Milliseconds since 1970 of the newest request.
     pub last_active: u64,
+    /// How often stored entries of its ledger were changed or taken out: else there are only new ones behind the known.
+    #[serde(default)]
+    pub rewrites: u64,
 }
 
 impl Conversation {
@@ -105,6 +111,7 @@ impl Conversation {
             turns_done: 0,
             nodes: 0,
             last_active: 0,
+            rewrites: 0,
         }
     }
 
@@ -127,11 +134,20 @@ pub struct Live {
     pub gate: tokio::sync::Mutex<()>,
     /// Calls that hooks decide on now.
     pub judging: Flights<Ruling>,
-    /// Held while its record is written, so that an older state never overwrites a newer one: the key of the first ledger
-    /// entry that is not stored. What a failing store did not take is written with the next commit.
-    pub(super) unsaved_from: tokio::sync::Mutex<u64>,
+    /// Held while its record is written or read again, so that an older state never overwrites a newer one.
+    pub(super) saved: tokio::sync::Mutex<Saved>,
     /// Deleted: nothing of it is stored any more.
     pub(super) forgotten: AtomicBool,
+}
+
+/// What of a conversation is stored.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// The key of the first ledger entry that is not stored. What a failing store did not take is written with the next
+    /// commit.
+    pub from: u64,
+    /// The record's stored form, where other processes may write another.
+    pub form: Option<Bytes>,
 }
 
 /// What changes.
@@ -166,8 +182,8 @@ impl State {
 }
 
 impl Live {
-    /// A conversation of whose ledger the entries before `unsaved_from` are stored.
-    pub fn new(key: Arc<SessionKey>, record: Conversation, ledger: Ledger, unsaved_from: u64) -> Self {
+    /// A conversation of which this is stored.
+    pub fn new(key: Arc<SessionKey>, record: Conversation, ledger: Ledger, saved: Saved) -> Self {
         Self {
             key,
             id: record.id.clone(),
@@ -181,7 +197,7 @@ impl Live {
             }),
             gate: tokio::sync::Mutex::new(()),
             judging: Flights::default(),
-            unsaved_from: tokio::sync::Mutex::new(unsaved_from),
+            saved: tokio::sync::Mutex::new(saved),
             forgotten: AtomicBool::new(false),
         }
     }
@@ -192,7 +208,8 @@ impl Live {
         const BASE: usize = 2048;
         let state = self.state.lock();
         let pieces = state.prefix.as_ref().map_or(0, |prefix| prefix.pieces.len() * size_of::<Piece>());
-        u32::try_from(BASE + state.ledger.bytes() + pieces).unwrap_or(u32::MAX)
+        let form = self.saved.try_lock().map_or(0, |saved| saved.form.as_ref().map_or(0, Bytes::len));
+        u32::try_from(BASE + state.ledger.bytes() + pieces + form).unwrap_or(u32::MAX)
     }
 }
 

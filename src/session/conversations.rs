@@ -7,6 +7,10 @@
 //! DATA k/ID/SEQ      digest of one node: what to delete with the conversation, and in which order
 //! 1/n/DIGEST         a node: the session and conversation that its history belongs to
 //! ```
+//!
+//! Where the store is shared, memory is a copy: [`Conversations::get`] compares it with the store, and a commit that finds what
+//! it did not expect takes over what others wrote and is made anew (`coherence`).
+mod coherence;
 mod find;
 mod successors;
 
@@ -14,7 +18,7 @@ pub use find::Found;
 
 use super::anchor::Anchors;
 use super::chain::response_node;
-use super::conversation::{Change, Conversation, ConversationLayout, GoesOn, Live, Shape, VERSION};
+use super::conversation::{Change, Conversation, ConversationLayout, GoesOn, Live, Saved, Shape, VERSION};
 use super::ledger::{Entry, Ledger};
 use super::record::SessionKey;
 use super::store::{Change as Write, Store, StoreError, keys};
@@ -87,22 +91,21 @@ impl Conversations {
     pub async fn get(&self, owner: &NodeOwner) -> Result<Option<Arc<Live>>, StoreError> {
         let path = record_key(&owner.session, &owner.conversation);
         if let Some(live) = self.in_memory(&path) {
-            return Ok(Some(live));
+            let stands = self.store.shared().is_none() || self.is_there(&live).await;
+            return Ok(stands.then_some(live));
         }
         let Some(value) = self.store.get(&path).await? else { return Ok(None) };
-        let record: Conversation = decode(&value)?;
-        if record.v > VERSION {
-            return Err(StoreError::Newer { found: format!("conversation {}", record.v), known: "conversation 1" });
-        }
-        let ledger = self.stored_ledger(owner, record.persistent_from).await?;
-        let unsaved_from = ledger.next_key();
-        Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger, unsaved_from))))
+        let record = read_record(&value)?;
+        let ledger = Ledger::from_entries(self.entries(owner, 0).await?, record.persistent_from);
+        let saved = Saved { from: ledger.next_key(), form: self.store.shared().map(|_| value) };
+        Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger, saved))))
     }
 
-    async fn stored_ledger(&self, owner: &NodeOwner, persistent_from: u64) -> Result<Ledger, StoreError> {
+    /// The stored entries of a ledger from this key on.
+    async fn entries(&self, owner: &NodeOwner, from: u64) -> Result<Vec<(u64, Entry)>, StoreError> {
         let prefix = entry_prefix(&owner.session, &owner.conversation);
         let mut entries = Vec::new();
-        let mut after = None;
+        let mut after = from.checked_sub(1).map(|last| numbered(&prefix, last));
         loop {
             let page = self.store.scan(&prefix, after.take(), PAGE).await?;
             let full = page.len() == PAGE;
@@ -112,7 +115,7 @@ impl Conversations {
                 entries.push((seq.unwrap_or_default(), decode::<Entry>(&value)?));
             }
             if !full {
-                return Ok(Ledger::from_entries(entries, persistent_from));
+                return Ok(entries);
             }
         }
     }
@@ -139,7 +142,10 @@ impl Conversations {
     /// A new conversation under `session`.
     pub fn create(&self, session: &SessionKey, layout: ConversationLayout, shape: Shape) -> Arc<Live> {
         let record = Conversation::new(new_id(), layout, shape);
-        self.keep(record_key(session, &record.id), Live::new(Arc::new(session.clone()), record, Ledger::default(), 0))
+        self.keep(
+            record_key(session, &record.id),
+            Live::new(Arc::new(session.clone()), record, Ledger::default(), Saved::default()),
+        )
     }
 
     /// A conversation that shares its beginning with `parent` (a rewind, another agent on the same history): it inherits
@@ -152,7 +158,7 @@ impl Conversations {
                 Conversation { id: new_id(), shape, tip: None, tip_answer: None, nodes: 0, ..state.record.clone() };
             (record, state.ledger.fork(anchors, news))
         };
-        self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger, 0))
+        self.keep(record_key(&parent.key, &record.id), Live::new(parent.key.clone(), record, ledger, Saved::default()))
     }
 
     /// Whether all these nodes are known to lead to `live`.
@@ -176,15 +182,21 @@ impl Conversations {
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
         let owner = Arc::new(NodeOwner { session: live.key.clone(), conversation: live.id.clone() });
         change.nodes.retain(|node| self.claim(*node, &owner));
-        let mut unsaved_from = live.unsaved_from.lock().await;
-        if is_forgotten() {
-            return Ok(());
+        let successor = change.successor.take().map(|successor| self.write_successor(live, successor));
+        let mut saved = live.saved.lock().await;
+        loop {
+            if is_forgotten() {
+                return Ok(());
+            }
+            let (mut batch, first, next) = self.state_of(live, &mut change, saved.from)?;
+            batch.extend(successor.clone());
+            self.add_nodes(&mut batch, &owner, first, &change.nodes).await?;
+            if self.write(live, &mut saved, batch).await? {
+                saved.from = next;
+                break;
+            }
         }
-        let (mut batch, first, saved) = self.state_of(live, &mut change, *unsaved_from)?;
-        batch.extend(change.successor.map(|successor| self.write_successor(live, successor)));
-        self.add_nodes(&mut batch, &owner, first, &change.nodes).await?;
-        self.store.write(batch).await?;
-        *unsaved_from = saved;
+        drop(saved);
         // Put back to be weighed anew.
         let path = record_key(&live.key, &live.id);
         if let Some(kept) = self.recent.get(&path) {
@@ -235,6 +247,7 @@ impl Conversations {
         let mut state = live.state.lock();
         change.nodes.append(&mut state.unwritten);
         state.commit_waits = false;
+        state.record.rewrites += u64::from(!(change.dropped.is_empty() && change.rewritten.is_empty()));
         let first = state.record.nodes;
         state.record.nodes += change.nodes.len() as u64;
         let mut batch = vec![(record_key(&live.key, &live.id), Some(encode(&state.record)?))];
@@ -292,7 +305,7 @@ impl Conversations {
         for live in live {
             live.forgotten.store(true, Ordering::Relaxed);
             // A write that has begun ends first, so that what it wrote is deleted too.
-            drop(live.unsaved_from.lock().await);
+            drop(live.saved.lock().await);
         }
         let prefix = under(session, "k/", "");
         loop {
@@ -311,14 +324,56 @@ impl Conversations {
             self.store.write(batch).await?;
         }
         self.forget_successors(session);
+        self.let_go(&records);
+        Ok(())
+    }
+
+    /// Memory forgets the conversations whose record's key begins so.
+    fn let_go(&self, prefix: &[u8]) {
         self.in_use.lock().retain(|path, _| {
-            let gone = path.starts_with(&records[..]);
+            let gone = path.starts_with(prefix);
             if gone {
                 self.recent.invalidate(path);
             }
             !gone
         });
-        Ok(())
+    }
+}
+
+/// What stands at a key of this room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A record.
+    Conversation,
+    /// One ledger entry.
+    Ledger,
+    /// Whose history a node is.
+    Node,
+    /// The node of one place.
+    Place,
+    /// How the provider goes on.
+    Successor,
+}
+
+/// What stands at this key; `None` where nothing of this room can.
+pub fn kind(key: &[u8]) -> Option<Kind> {
+    if key.starts_with(NODES_SPACE) {
+        return Some(Kind::Node);
+    }
+    match keys::data_name(key)?.get(..2)? {
+        b"c/" => Some(Kind::Conversation),
+        b"l/" => Some(Kind::Ledger),
+        b"k/" => Some(Kind::Place),
+        b"s/" => Some(Kind::Successor),
+        _ => None,
+    }
+}
+
+fn read_record(form: &[u8]) -> Result<Conversation, StoreError> {
+    let record: Conversation = decode(form)?;
+    match record.v > VERSION {
+        true => Err(StoreError::Newer { found: format!("conversation {}", record.v), known: "conversation 1" }),
+        false => Ok(record),
     }
 }
 

@@ -277,6 +277,26 @@ impl Ledger {
         key
     }
 
+    /// Puts what is `stored` in the place of what was; only behind it where there is but `more`. Entries from `unsaved_from` on
+    /// are nobody else's: they come behind all that. The key of the first of them.
+    pub fn take_over(&mut self, stored: Vec<(u64, Entry)>, more: bool, unsaved_from: u64) -> u64 {
+        let at = self.entries.partition_point(|(key, _)| *key < unsaved_from);
+        let own = self.entries.split_off(at);
+        let mut entries = if more { std::mem::take(&mut self.entries) } else { Vec::new() };
+        entries.extend(stored);
+        let mut next = entries.last().map_or(0, |(key, _)| key + 1);
+        let first = next;
+        for (_, entry) in own {
+            // It may have got there though nobody said so.
+            if !entries.iter().any(|(_, known)| *known == entry) {
+                entries.push((next, entry));
+                next += 1;
+            }
+        }
+        *self = Self::from_entries(entries, self.persistent_from);
+        first
+    }
+
     /// What the hooks gave for the result at `anchor` that said this; `None`: they were not run for it.
     pub fn result(&self, anchor: &Anchor, what_it_said: Digest) -> Option<&What> {
         let is_it = |what: &What| matches!(what, What::Result { said, .. } if *said == what_it_said);

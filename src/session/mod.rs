@@ -14,6 +14,7 @@ pub mod conversations;
 pub mod facts;
 pub mod flight;
 pub mod key;
+pub mod leases;
 pub mod ledger;
 pub mod locks;
 pub mod placing;

@@ -1,13 +1,16 @@
 //! The repository of session records: a cache in front of the store, written through.
 //!
 //! A record is changed by compare-and-set, so that replicas that share a store agree; within a process the changes of one
-//! session queue up at its entry and do not spin. When the store fails, the record in memory still serves and is written
-//! when the store is back: a full disk costs durability, not traffic.
+//! session queue up at its entry and do not spin. In a shared store memory is never believed: each look reads the stored bytes
+//! and compares. When the store fails, the record in memory still serves and is written when the store is back: a full disk
+//! costs durability, not traffic.
+mod activity;
 mod entry;
 mod listing;
 mod pending;
 
 pub use listing::{Due, Page};
+pub use pending::{Found, Pending};
 
 use self::entry::{Entry, Stored};
 use super::SessionError;
@@ -17,12 +20,10 @@ use crate::telemetry::names;
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use futures_util::StreamExt;
-use jiff::Timestamp;
 use moka::sync::Cache;
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Records kept in memory, in bytes of their stored form; about 60,000 sessions of ordinary size.
@@ -38,6 +39,8 @@ const CAS_TRIES: usize = 8;
 pub struct Records {
     store: Arc<dyn Store>,
     cache: Cache<SessionKey, Arc<Entry>, RandomState>,
+    /// Other processes write, too.
+    is_shared: bool,
     /// Kinds of store errors that were logged since the store last worked.
     logged: Mutex<BTreeSet<&'static str>>,
 }
@@ -46,7 +49,8 @@ impl Records {
     /// In front of `store`.
     pub fn new(store: Arc<dyn Store>) -> Self {
         let cache = Cache::builder().weigher(|_, entry: &Arc<Entry>| entry.weight()).max_capacity(CACHE_BYTES);
-        Self { store, cache: cache.build_with_hasher(RandomState::default()), logged: Mutex::default() }
+        let is_shared = store.shared().is_some();
+        Self { store, cache: cache.build_with_hasher(RandomState::default()), is_shared, logged: Mutex::default() }
     }
 
     /// The store below, for what belongs to a session beside its record (under [`keys::data`]).
@@ -60,7 +64,7 @@ impl Records {
     /// [`SessionError::Store`] if neither memory nor the store can tell, [`SessionError::Record`].
     pub async fn get(&self, key: &SessionKey) -> Result<Option<Arc<SessionRecord>>, SessionError> {
         let entry = self.entry(key);
-        if let Some(record) = entry.current() {
+        if let Some(record) = entry.current().filter(|_| !self.is_shared) {
             return Ok(Some(record));
         }
         let mut stored = entry.stored.lock().await;
@@ -107,19 +111,6 @@ impl Records {
         changed.await?.ok_or_else(|| SessionError::Unknown(key.clone()))
     }
 
-    /// Notes a request of a session. Kept in memory, so that a request costs no write; [`Records::flush`] writes it.
-    pub fn touch(&self, key: &SessionKey, now: Timestamp) {
-        if let Some(entry) = self.cache.get(key) {
-            entry.last_active.fetch_max(now.as_millisecond(), Ordering::Relaxed);
-        }
-    }
-
-    /// How long a session has been idle; zero when it is not in memory.
-    pub fn idle_for(&self, key: &SessionKey, now: Timestamp) -> Duration {
-        let Some(entry) = self.cache.get(key) else { return Duration::ZERO };
-        Duration::try_from(now.duration_since(entry.last_active())).unwrap_or_default()
-    }
-
     /// Writes what is only in memory: times of last requests, and changes that a failing store did not take. To be called
     /// every [`FLUSH_EVERY`] and before the process ends.
     pub async fn flush(&self) {
@@ -154,7 +145,7 @@ impl Records {
             }
             self.store.write(page.into_iter().map(|(key, _)| (key, None)).collect()).await?;
         }
-        self.store.write(vec![(keys::record(key), None)]).await?;
+        self.store.write(vec![(keys::active(key), None), (keys::record(key), None)]).await?;
         *stored = Stored::Known(None);
         entry.clear();
         Ok(())
@@ -200,7 +191,7 @@ impl Records {
 
     /// Reads the record, unless what the store holds is known.
     async fn load(&self, key: &SessionKey, entry: &Entry, stored: &mut Stored) -> Result<(), SessionError> {
-        if matches!(stored, Stored::Known(_)) {
+        if matches!(stored, Stored::Known(_)) && !self.is_shared {
             return Ok(());
         }
         match self.store.get(&keys::record(key)).await {
@@ -211,6 +202,7 @@ impl Records {
                 }
                 *stored = Stored::Known(None);
             }
+            Ok(Some(bytes)) if matches!(stored, Stored::Known(Some(known)) if *known == bytes) => {}
             Ok(Some(bytes)) => {
                 let record = decode(key, &bytes)?;
                 if entry.is_unsaved() {
@@ -221,7 +213,10 @@ impl Records {
             }
             Err(error) => {
                 self.report(&error);
-                *stored = Stored::Unknown(error);
+                // What is changed meanwhile is written over what was there last, if nobody else was faster.
+                if !matches!(stored, Stored::Known(_)) {
+                    *stored = Stored::Unknown(error);
+                }
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::barrier::Barrier;
 use super::conversations::Conversations;
 use super::facts::Facts;
 use super::key::KeyFinder;
+use super::leases::Leases;
 use super::locks::Locks;
 use super::profile::Profiles;
 use super::records::Records;
@@ -30,6 +31,8 @@ pub struct Sessions {
     pub facts: Facts,
     /// Held while a session is found or opened, by its scope.
     pub opening: Arc<Locks<Digest>>,
+    /// The same across processes, for all that prepares a request.
+    pub leases: Arc<Leases>,
     /// Running stops.
     pub barrier: Barrier,
     /// Answers on their way.
@@ -48,7 +51,8 @@ impl Sessions {
         ]);
         Ok(Self {
             conversations: Arc::new(Conversations::new(store.clone())),
-            records: Arc::new(Records::new(store)),
+            records: Arc::new(Records::new(store.clone())),
+            leases: Arc::new(Leases::new(store)),
             profiles: Profiles::load(&config.profiles)?,
             keys: KeyFinder::new(&config.sessions)?,
             tenants: Tenants::new(secret, config.sessions.isolation),
@@ -72,6 +76,7 @@ impl Sessions {
             tenants: self.tenants.isolated(config.sessions.isolation),
             facts: self.facts.clone(),
             opening: self.opening.clone(),
+            leases: self.leases.clone(),
             barrier: self.barrier.clone(),
             answering: self.answering.clone(),
         })

@@ -26,14 +26,14 @@ fn with(messages: &[(&str, Kind)]) -> Letters {
 }
 
 fn claim<'a>(conversation: &'a str, standing: &'a [String], room: usize) -> Claim<'a> {
-    Claim { conversation, turn_id: "turn", standing, room, urgent: false, only_new: false }
+    Claim { conversation, turn_id: "turn", by: None, standing, room, urgent: false, only_new: false }
 }
 
 fn ids(messages: &[Message]) -> Vec<&str> {
     messages.iter().map(|message| message.id.as_str()).collect()
 }
 
-const NOBODY: fn(&str) -> bool = |_| false;
+const NOBODY: fn(&Message) -> bool = |_| false;
 
 #[test]
 fn the_stored_form_is_fixed() {
@@ -95,7 +95,7 @@ fn what_a_request_shows_already_is_not_placed_again() {
 #[test]
 fn what_another_request_carries_stays_with_it() {
     let mut letters = with(&[("a", Kind::Note)]);
-    assert_eq!(letters.claim(&claim("c", &[], 3), at(1), |id| id == "a"), Claimed::default());
+    assert_eq!(letters.claim(&claim("c", &[], 3), at(1), |message| message.id == "a"), Claimed::default());
 }
 
 #[test]

@@ -32,13 +32,13 @@ fn taking(conversation: &str) -> Taking<'_> {
     Taking { conversation, turn_id: "turn", standing: &[], has_room: true, urgent: false, only_new: false }
 }
 
-async fn take(bus: &Bus, agent: &str, conversation: &str) -> Option<Carrying> {
+async fn take(bus: &Arc<Bus>, agent: &str, conversation: &str) -> Option<Carrying> {
     let mailbox = bus.mailbox(&key(agent))?;
     bus.take(&mailbox, taking(conversation)).await.unwrap().map(|(carrying, _)| carrying)
 }
 
 /// Everything that waits is delivered.
-async fn read_all(bus: &Bus, agent: &str) {
+async fn read_all(bus: &Arc<Bus>, agent: &str) {
     while let Some(carrying) = take(bus, agent, "c").await {
         bus.deliver(carrying, 1).await.unwrap();
     }

@@ -27,7 +27,7 @@ impl Keeping {
     pub(super) fn beside(store: &Store, retain: Duration) -> Self {
         let transcripts = match store {
             Store::Sled { path } => Some(path.join(TRANSCRIPTS)),
-            Store::Memory => None,
+            Store::Memory | Store::Redis { .. } => None,
         };
         Self { transcripts, retain }
     }

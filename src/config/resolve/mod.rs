@@ -36,7 +36,7 @@ impl Base {
 /// Resolves `file`. Problems go to `reader`; what has a fatal one is left out of the result.
 pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Config {
     check_listeners(&file, reader);
-    let store = store(&file.store, base);
+    let store = store(&file.store, base, reader);
     let keeping = claude_code::Keeping::beside(&store, file.sessions.retain);
     let token = file.admin.token.clone();
     let upstreams = upstreams::resolve(file.upstreams, reader);
@@ -81,13 +81,17 @@ pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader
     let was = running.bus.maildir.as_ref().map_or("null".into(), |path| path.display().to_string());
     keep(&file.bus.maildir, bus(&file.bus, base) == running.bus, &was, reader);
     keep_audit(&file.audit, base, running, reader);
-    let from::Store { kind, path } = &file.store;
-    match (store(&file.store, base), &running.store) {
+    let from::Store { kind, path, url, .. } = &file.store;
+    match (store(&file.store, base, reader), &running.store) {
         (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
             keep(path, new == *old, &old.display(), reader);
         }
-        (new, old @ to::Store::Sled { .. }) => keep(kind, new == *old, &"sled", reader),
-        (new, old @ to::Store::Memory) => keep(kind, new == *old, &"memory", reader),
+        (to::Store::Redis { url: new, .. }, to::Store::Redis { url: old, .. }) => {
+            keep(url, new == *old, &old.masked(), reader);
+        }
+        (_, to::Store::Redis { .. }) => keep(kind, false, &StoreKind::Redis.word(), reader),
+        (new, old @ to::Store::Sled { .. }) => keep(kind, new == *old, &StoreKind::Sled.word(), reader),
+        (new, old @ to::Store::Memory) => keep(kind, new == *old, &StoreKind::Memory.word(), reader),
     }
 }
 
@@ -124,10 +128,20 @@ fn bus(from: &from::Bus, base: &Base) -> to::Bus {
     to::Bus { maildir: from.maildir.value.as_ref().map(|path| base.join(path)) }
 }
 
-fn store(from: &from::Store, base: &Base) -> to::Store {
+fn store(from: &from::Store, base: &Base, reader: &mut Reader<'_>) -> to::Store {
     match from.kind.value {
         StoreKind::Sled => to::Store::Sled { path: base.join(&from.path.value) },
         StoreKind::Memory => to::Store::Memory,
+        StoreKind::Redis => match from.url.value.clone() {
+            Some(url) => to::Store::Redis { url, on_error: from.on_store_error },
+            None => {
+                // A URL that was refused is no missing one.
+                if !reader.has_refused(&from.url.key) {
+                    reader.refuse_at(&from.kind, "redis needs `url`, such as redis://127.0.0.1:6379");
+                }
+                to::Store::Memory
+            }
+        },
     }
 }
 

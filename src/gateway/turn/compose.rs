@@ -41,8 +41,11 @@ impl Turns {
         }
         self.measure(&read, &identity, &scene);
         self.show_scene(&identity, &slots, &scene);
-        if fresh {
-            self.record_later(&identity);
+        match fresh {
+            // The next request may come to another gateway.
+            true if self.is_shared() => self.record(&identity, Vec::new()).await,
+            true => self.record_later(&identity),
+            false => {}
         }
         self.sessions.records.touch(&identity.key, Timestamp::now());
         let said = self.said_before(&read);

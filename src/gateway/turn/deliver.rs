@@ -20,7 +20,7 @@ impl Turns {
         let Some(mailbox) = self.bus.mailbox(&identity.key) else { return };
         // What starts a sub-agent's turn is another agent.
         if matches!(read.view.step, Step::Prompt { .. }) && identity.parent.is_none() {
-            mailbox.hear_person();
+            self.bus.hear_person(&mailbox).await;
         }
         if !mailbox.has_waiting() {
             return;

@@ -4,6 +4,7 @@ use super::occasion::{Occasion, Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::hooks::FireContext;
 use crate::session::barrier::Running;
+use crate::session::store::keys;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -34,8 +35,13 @@ impl Ending {
         format!("{}/{}", self.turn.id, self.turn.message_id.as_deref().unwrap_or_default())
     }
 
+    /// Where it stands in the store.
+    pub(super) fn place(&self) -> Vec<u8> {
+        keys::pending(&self.occasion.session, &self.id())
+    }
+
     /// Its name in the store.
-    pub(super) fn id(&self) -> String {
+    fn id(&self) -> String {
         let key = &self.occasion.session;
         crate::hooks::event_id(&[&key.tenant.0, &key.id, &key.agent, self.kind().name(), &self.identity()])
     }
@@ -57,7 +63,12 @@ impl Turns {
     pub(super) async fn remember(self: Arc<Self>, ending: Ending) {
         match serde_json::to_vec(&ending) {
             Ok(payload) => {
-                if let Err(error) = self.sessions.records.put_pending(&ending.id(), Bytes::from(payload)).await {
+                if let Err(error) = self
+                    .sessions
+                    .records
+                    .put_pending(&ending.occasion.session, &ending.id(), Bytes::from(payload))
+                    .await
+                {
                     tracing::error!(%error, "a pending stop can't be stored; it runs unless the gateway dies before");
                 }
             }
@@ -95,13 +106,13 @@ impl Turns {
             self.apply(record, kind, &reports, |_| {}).await;
         }
         if kind == EventKind::SessionStop {
-            self.forget(&ending.id()).await;
+            self.forget(&ending.place()).await;
         }
     }
 
-    /// A pending stop was run, or is void.
-    pub(super) async fn forget(&self, id: &str) {
-        if let Err(error) = self.sessions.records.take_pending(id).await {
+    /// The pending stop that stands there was run, or is void.
+    pub(super) async fn forget(&self, at: &[u8]) {
+        if let Err(error) = self.sessions.records.take_pending(at).await {
             tracing::error!(%error, "a pending stop can't be removed; it may run once more after a restart");
         }
     }

@@ -68,6 +68,8 @@ pub struct Follow {
     mail: Option<Carrying>,
     /// Notes them as delivered.
     noting: Option<JoinHandle<()>>,
+    /// Stores the answer's place in the history, where the client's next request may come to another gateway.
+    storing: Option<BoxFuture<'static, ()>>,
     settled: bool,
     /// The session is not idle before this answer is over.
     _answering: Answering,
@@ -102,6 +104,7 @@ impl Follow {
             rebind: identity.rebind,
             mail: identity.mail,
             noting: None,
+            storing: None,
             settled: false,
             _answering: answering,
             turns,
@@ -205,7 +208,7 @@ impl Follow {
     pub(super) fn forget(&self, ending: Ending, running: Running) {
         let turns = self.turns.clone();
         self.turns.tasks.spawn(async move {
-            turns.forget(&ending.id()).await;
+            turns.forget(&ending.place()).await;
             drop(running);
         });
     }
@@ -246,6 +249,10 @@ impl Follow {
             return (None, keeping);
         }
         let end = self.note(answer, outcome);
+        let keeping = match (keeping, self.storing.take()) {
+            (Some(keeping), Some(storing)) => Some(keeping.then(|()| storing).boxed()),
+            (keeping, storing) => keeping.or(storing),
+        };
         let stops = outcome == Outcome::Completed && self.turns.pipeline.has(EventKind::SessionStop);
         let Some(occasion) = self.occasion.clone().filter(|_| stops) else { return (None, keeping) };
         let ending = Ending { occasion: (*occasion).clone(), turn: end, reason: None };

@@ -13,6 +13,7 @@ use crate::session::chain::Chain;
 use crate::session::conversation::{Change, ConversationLayout, Live, Shape, State};
 use crate::session::conversations::Found;
 use crate::session::key::NAMELESS;
+use crate::session::leases::Lease;
 use crate::session::ledger::HookEdits;
 use crate::session::profile::{LayoutHint, RequestKind};
 use crate::session::record::{self, SessionKey, SessionRecord, Source};
@@ -42,6 +43,8 @@ pub(super) struct Identity {
     pub new: bool,
     /// Set when `session.start` is due; other requests of the session wait until it is dropped.
     pub opening: Option<OwnedMutexGuard<()>>,
+    /// Held until the request goes up: no other process prepares one of this session.
+    pub _lease: Option<Lease>,
     /// What hooks of `session.start` change of this request, and of its turn once it is recorded.
     pub start_edits: Vec<HookEdits>,
     /// A new credential that is bound to the session once the upstream has accepted it.
@@ -91,20 +94,23 @@ impl Turns {
     pub(super) async fn identify(&self, read: &Read) -> Result<Option<Identity>, TurnError> {
         let Some(owner) = self.owner(read).await? else { return Ok(None) };
         let chain = Chain::new(owner.scope, &read.view);
-        if let Some(identity) = self.settled(read, &owner, &chain).await {
-            return Ok(Some(identity));
-        }
-        // Two first requests of one session must not both open it. Without an id the first words stand for the session.
+        // Without an id the first words stand for the session.
         let name = match &owner.name {
             Name::Key(_) => owner.scope,
             Name::History(_) => owner.scope.then(chain.first().unwrap_or(owner.scope)),
         };
+        let lease = self.sessions.leases.take(name, read.deadline).await;
+        self.needs_store()?;
+        if let Some(identity) = self.settled(read, &owner, &chain).await {
+            return Ok(Some(Identity { _lease: lease, ..identity }));
+        }
+        // Two first requests of one session must not both open it.
         let guard = self.sessions.opening.lock(name).await;
         if let Some(identity) = self.settled(read, &owner, &chain).await {
-            return Ok(Some(identity));
+            return Ok(Some(Identity { _lease: lease, ..identity }));
         }
         match self.establish(read, owner, chain, guard).await {
-            Ok(identity) => Ok(Some(identity)),
+            Ok(identity) => Ok(Some(Identity { _lease: lease, ..identity })),
             Err(error) => {
                 tracing::error!(%error, "a session can't be opened; its request goes up without hooks");
                 Ok(None)
@@ -117,7 +123,9 @@ impl Turns {
     pub(super) async fn recognize(&self, read: &Read) -> Result<Option<Identity>, TurnError> {
         let Some(owner) = self.owner(read).await? else { return Ok(None) };
         let chain = Chain::new(owner.scope, &read.view);
-        let Some(place) = self.place(&chain).await.filter(|p| owner.may_be(&p.live.key)) else { return Ok(None) };
+        let place = self.place(&chain).await;
+        self.needs_store()?;
+        let Some(place) = place.filter(|p| owner.may_be(&p.live.key)) else { return Ok(None) };
         let same_agent = place.live.state.lock().record.shape.system == shape(read).system;
         if read.kind != RequestKind::Compaction && !(same_agent && covers_answer(read, &chain, &place.found)) {
             return Ok(None);
@@ -143,6 +151,7 @@ impl Turns {
             scope: owner.scope,
             new: false,
             opening: None,
+            _lease: None,
             start_edits: Vec::new(),
             rebind: owner.credential.clone().filter(|_| owner.rebind),
             parent: owner.ids.parent.clone(),

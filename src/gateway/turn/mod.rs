@@ -35,6 +35,7 @@ mod prompt;
 mod read;
 mod results;
 mod scenery;
+mod shared;
 mod side;
 mod stateless;
 mod stopping;
@@ -153,6 +154,9 @@ pub enum TurnError {
     /// The provider holds the history that something would have to be placed in; the client sends all of it instead.
     #[error("this thread can't be continued here; send the full conversation without `thread`")]
     ThreadUnsupported,
+    /// The store is away, and the configuration wants no requests then.
+    #[error("the store of sessions can't be reached")]
+    NoStore,
     /// A hook refused one of the bodies of a batch; the text is its reason.
     #[error("{0}")]
     Blocked(String),

@@ -15,11 +15,12 @@ use crate::session::ledger::{Entry, What};
 use crate::session::placing::Cut;
 use crate::session::record::SessionRecord;
 use crate::telemetry::names;
+use std::sync::Arc;
 
 impl Turns {
     /// Runs the hooks of a new prompt and records what they gave before anything goes up. Returns the gateway's answer when
     /// a hook refuses the prompt, or refused it before.
-    pub(super) async fn submit(&self, read: &Read, identity: &mut Identity) -> Option<String> {
+    pub(super) async fn submit(self: &Arc<Self>, read: &Read, identity: &mut Identity) -> Option<String> {
         let item = match read.view.step {
             Step::Prompt { item } => item,
             Step::Tool { item } => {
@@ -61,8 +62,8 @@ impl Turns {
     }
 
     /// Stop before next prompt, bounded by the deadline that all hooks of this request share.
-    async fn wait_for_stops(&self, read: &Read, identity: &mut Identity) {
-        let passed = self.sessions.barrier.passed(&identity.key);
+    async fn wait_for_stops(self: &Arc<Self>, read: &Read, identity: &mut Identity) {
+        let passed = self.stops_passed(&identity.key);
         if tokio::time::timeout_at(read.deadline, passed).await.is_err() {
             tracing::warn!(session = identity.key.id, "a stop hook still runs; the next prompt does not wait longer");
         }

@@ -1,17 +1,19 @@
 //! What happens to sessions that nobody speaks in: `session.end` after idle time, deletion after retention, and the stops
 //! that a restart interrupted.
 use super::Turns;
-use super::ending::Ending;
 use super::occasion::{Occasion, Particulars};
 use super::owner::scope_of;
 use crate::config::EventKind;
 use crate::hooks::FireContext;
+use crate::session::leases::Lease;
 use crate::session::record::SessionKey;
+use crate::session::records::Found;
 use crate::telemetry::names;
 use http::HeaderMap;
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Longest time between two sweeps: an end that is this late disturbs nobody.
 const MAX_INTERVAL: Duration = Duration::from_secs(10);
@@ -27,22 +29,12 @@ impl Turns {
     /// Begins the stops that were pending when the gateway went down. To be called before there are requests: a prompt
     /// waits for the stop of the turn before it, also over a restart.
     pub async fn recover(self: &Arc<Self>) {
-        let pending = self.sessions.records.pending().await.unwrap_or_else(|error| {
-            tracing::error!(%error, "pending stops can't be read");
-            Vec::new()
-        });
-        for (id, payload) in pending {
-            match serde_json::from_slice::<Ending>(&payload) {
-                Ok(ending) => {
-                    tracing::info!(session = ending.occasion.session.id, "running a stop that a restart interrupted");
-                    let running = self.sessions.barrier.raise(&ending.occasion.session);
-                    self.end(ending, Arc::new(HeaderMap::new()), running);
-                }
-                Err(error) => {
-                    tracing::error!(%error, id, "a pending stop can't be read; it is dropped");
-                    self.forget(&id).await;
-                }
+        match self.sessions.records.pending(None).await {
+            Ok(Found { orphans, here, .. }) => {
+                self.clear(here).await;
+                self.take_up(orphans).await;
             }
+            Err(error) => tracing::error!(%error, "pending stops can't be read"),
         }
     }
 
@@ -51,8 +43,14 @@ impl Turns {
         (self.config.sessions.idle_end / SWEEPS_PER_IDLE_TIME).clamp(MIN_INTERVAL, MAX_INTERVAL)
     }
 
-    /// Ends idle sessions and deletes old ones.
-    pub async fn sweep(&self) {
+    /// Ends idle sessions and deletes old ones. In a shared store every process does, and also runs the stops of those that
+    /// died; a lease makes that each happens once.
+    pub async fn sweep(self: &Arc<Self>) {
+        if self.is_shared() {
+            self.recover().await;
+            let now = Timestamp::now();
+            self.sessions.answering.all().iter().for_each(|key| self.sessions.records.touch(key, now));
+        }
         let (idle_end, retain) = (self.config.sessions.idle_end, self.config.sessions.retain);
         match self.sessions.records.due(Timestamp::now(), idle_end, retain).await {
             Ok(due) => {
@@ -69,10 +67,11 @@ impl Turns {
 
     /// Ends the activation of a session; false when there is none. What was stored stays until its retention is over, and
     /// a session that speaks again is resumed.
-    pub async fn end_session(&self, key: &SessionKey, reason: &str) -> bool {
+    pub async fn end_session(self: &Arc<Self>, key: &SessionKey, reason: &str) -> bool {
+        let _lease = self.lease(key).await;
         let _opening = self.sessions.opening.lock(scope_of(key)).await;
         // Its last turn's stop comes first, so that the end sees what it stored.
-        self.sessions.barrier.passed(key).await;
+        self.stops_passed(key).await;
         let Ok(Some(record)) = self.sessions.records.get(key).await else { return false };
         if record.is_ended() || (reason == IDLE && !self.is_idle_session(key).await) {
             return false;
@@ -93,13 +92,20 @@ impl Turns {
         true
     }
 
+    /// Waits for a session that a request of another process has in hand, as long as that may take.
+    async fn lease(&self, key: &SessionKey) -> Option<Lease> {
+        let patience = Instant::now() + self.config.lifecycle.request_deadline;
+        self.sessions.leases.take(scope_of(key), patience).await
+    }
+
     async fn is_idle_session(&self, key: &SessionKey) -> bool {
         !self.sessions.answering.any(key)
-            && self.sessions.records.idle_for(key, Timestamp::now()) >= self.config.sessions.idle_end
+            && self.sessions.records.idle_for(key, Timestamp::now()).await >= self.config.sessions.idle_end
     }
 
     /// Deletes a session with all that belongs to it; false when the store failed, which is logged.
     pub async fn delete_session(&self, key: &SessionKey) -> bool {
+        let _lease = self.lease(key).await;
         // What is being opened right now would be deleted in part.
         let _opening = self.sessions.opening.lock(scope_of(key)).await;
         if let Err(error) = self.sessions.conversations.forget(key).await {

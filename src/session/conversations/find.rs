@@ -2,7 +2,7 @@
 use super::{Conversations, NodeOwner, decode, node_key};
 use crate::context::Digest;
 use crate::session::chain::{Chain, Node};
-use crate::session::store::StoreError;
+use crate::session::store::{Shared, StoreError};
 use std::sync::Arc;
 
 /// Newest nodes, and newest nodes where a request has ended, that are looked up one by one before halving the rest: the
@@ -32,6 +32,9 @@ impl Conversations {
     /// # Errors
     /// When the store can't be read.
     pub async fn find(&self, chain: &Chain) -> Result<Option<Found>, StoreError> {
+        if let Some(shared) = self.store.shared() {
+            return self.find_shared(shared, chain).await;
+        }
         let nodes = chain.nodes();
         let newest_first = || (0..nodes.len()).rev();
         let in_memory = newest_first().find(|i| self.nodes.contains_key(&nodes[*i].digest));
@@ -88,8 +91,43 @@ impl Conversations {
 
     pub(super) async fn stored_node(&self, digest: Digest) -> Result<Option<Arc<NodeOwner>>, StoreError> {
         let Some(value) = self.store.get(&node_key(digest)).await? else { return Ok(None) };
-        let owner: Arc<NodeOwner> = decode(&value)?;
+        self.read_node(digest, &value).map(Some)
+    }
+
+    fn read_node(&self, digest: Digest, value: &[u8]) -> Result<Arc<NodeOwner>, StoreError> {
+        let owner: Arc<NodeOwner> = decode(value)?;
         self.nodes.insert(digest, owner.clone());
-        Ok(Some(owner))
+        Ok(owner)
+    }
+
+    /// The same where others write too: the likely nodes are read at once, whatever memory knows of them.
+    async fn find_shared(&self, shared: &dyn Shared, chain: &Chain) -> Result<Option<Found>, StoreError> {
+        let nodes = chain.nodes();
+        let newest = (0..nodes.len()).rev().take(LINEAR);
+        let ends = (0..nodes.len()).rev().skip(LINEAR).filter(|index| nodes[*index].answered).take(LINEAR);
+        let likely: Vec<usize> = newest.chain(ends).collect();
+        let keys = likely.iter().map(|index| nodes[*index].digest).chain([chain.root()]).map(node_key).collect();
+        let values = match shared.get_many(keys).await {
+            Ok(values) => values,
+            // Traffic goes on with what memory knows.
+            Err(error) => {
+                let known = (0..nodes.len()).rev().find_map(|i| Some((i, self.nodes.get(&nodes[i].digest)?)));
+                return known.map(|(index, owner)| Some(Found::at(nodes, index, owner))).ok_or(error);
+            }
+        };
+        for (index, value) in likely.iter().zip(&values) {
+            if let Some(value) = value {
+                let owner = self.read_node(nodes[*index].digest, value)?;
+                return Ok(Some(Found::at(nodes, *index, owner)));
+            }
+        }
+        if nodes.len() > likely.len()
+            && let Some(found) = self.find_by_halving(nodes).await?
+        {
+            return Ok(Some(found));
+        }
+        let Some(value) = values.last().and_then(Option::as_ref) else { return Ok(None) };
+        let owner = self.read_node(chain.root(), value)?;
+        Ok(Some(Found { node: chain.root(), covered: 0, owner }))
     }
 }

@@ -38,10 +38,15 @@ impl Conversations {
     /// When the store can't be read.
     pub async fn successor(&self, session: &SessionKey, id: &str) -> Result<Option<Arc<GoesOn>>, StoreError> {
         let key = successor_key(session, response_node(id));
-        if let Some(goes_on) = self.successors.get(&key) {
-            return Ok(Some(goes_on));
+        let known = self.successors.get(&key);
+        if known.is_some() && self.store.shared().is_none() {
+            return Ok(known);
         }
-        let Some(stored) = self.store.get(&key).await? else { return Ok(None) };
+        let stored = match self.store.get(&key).await {
+            Err(_) if known.is_some() => return Ok(known),
+            stored => stored?,
+        };
+        let Some(stored) = stored else { return Ok(None) };
         read(&stored).map(|goes_on| Some(Arc::new(goes_on)))
     }
 
@@ -53,9 +58,10 @@ impl Conversations {
     /// When the store can't be read.
     pub async fn owner_of_answer(&self, id: &str) -> Result<Option<Arc<NodeOwner>>, StoreError> {
         let node = response_node(id);
-        match self.nodes.get(&node) {
-            Some(owner) => Ok(Some(owner)),
-            None => self.stored_node(node).await,
+        let known = self.nodes.get(&node);
+        match self.store.shared() {
+            None if known.is_some() => Ok(known),
+            _ => self.stored_node(node).await,
         }
     }
 

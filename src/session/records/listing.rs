@@ -93,14 +93,22 @@ impl Records {
     /// As [`Records::get`].
     pub async fn latest(&self, key: &SessionKey) -> Result<Option<Arc<SessionRecord>>, SessionError> {
         let record = self.get(key).await?;
-        Ok(self.remembered(key).await.or(record))
+        let remembered = self.remembered(key).await.filter(|_| record.is_some() || !self.is_shared);
+        Ok(remembered.or(record))
     }
 
     /// The record of a pair, as far as memory knows more with that.
     async fn live(&self, (key, bytes): &Pair) -> Option<Arc<SessionRecord>> {
         let key = keys::session_of(key)?;
-        if let Some(record) = self.remembered(&key).await {
-            return Some(record);
+        match self.remembered(&key).await {
+            Some(record) if !self.is_shared => return Some(record),
+            // Memory may know a later request, and of an older record.
+            Some(remembered) => {
+                let last_active = remembered.last_active;
+                let stored = decode(&key, bytes).ok()?;
+                return Some(Arc::new(SessionRecord { last_active: stored.last_active.max(last_active), ..stored }));
+            }
+            None => {}
         }
         decode(&key, bytes).inspect_err(|error| tracing::warn!(%error, "left out of a listing")).ok().map(Arc::new)
     }

@@ -3,7 +3,7 @@ use crate::session::record::tests::{at, key, opening};
 use crate::session::store::{Change, MemoryStore, Pair};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all, ready};
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A store that can be switched off, and counts its writes.
 #[derive(Default)]
@@ -237,9 +237,13 @@ async fn sessions_are_found_by_id_and_listed_in_pages() {
 #[tokio::test]
 async fn a_pending_stop_is_taken_once() {
     let (_, records) = flaky();
-    records.put_pending("e1", Bytes::from_static(b"{}")).await.unwrap();
-    assert_eq!(records.pending().await.unwrap(), [("e1".to_owned(), Bytes::from_static(b"{}"))]);
-    let taken = join_all((0..8).map(|_| records.take_pending("e1"))).await;
+    records.put_pending(&key("s"), "e1", Bytes::from_static(b"{}")).await.unwrap();
+    let at = keys::pending(&key("s"), "e1");
+    assert_eq!(
+        records.pending(None).await.unwrap().orphans,
+        [Pending { at: at.clone(), payload: Bytes::from_static(b"{}") }]
+    );
+    let taken = join_all((0..8).map(|_| records.take_pending(&at))).await;
     assert_eq!(taken.into_iter().filter(|t| t.as_ref().unwrap().is_some()).count(), 1);
-    assert_eq!(records.pending().await.unwrap(), []);
+    assert_eq!(records.pending(None).await.unwrap().orphans, []);
 }

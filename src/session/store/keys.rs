@@ -5,7 +5,8 @@
 //! 1/m/secret                                 32 random bytes
 //! 1/r/ID <0> TENANT <0> AGENT                the session's record
 //! 1/d/ID <0> TENANT <0> AGENT <0> ...        whatever else belongs to the session: conversations, ledger entries
-//! 1/p/EVENT_ID                               a stop that was not run yet
+//! 1/p/ID <0> TENANT <0> AGENT <0> EVENT_ID   a stop that was not run yet
+//! 1/a/ID <0> TENANT <0> AGENT                the time of the last request, where several gateways share the store
 //! 1/k/TENANT <0> ENTRY                       a proposal, or knowledge; an empty tenant is everybody
 //! 1/b/ID <0> TENANT <0> AGENT                the session's mailbox
 //! ```
@@ -28,6 +29,8 @@ pub const RECORDS: &[u8] = b"1/r/";
 pub const PENDING: &[u8] = b"1/p/";
 /// All proposals and all knowledge that the store keeps.
 pub const KNOWLEDGE: &[u8] = b"1/k/";
+/// All last requests.
+pub const ACTIVE: &[u8] = b"1/a/";
 /// All mailboxes.
 pub const MAILBOXES: &[u8] = b"1/b/";
 const DATA: &[u8] = b"1/d/";
@@ -74,15 +77,40 @@ pub fn data(key: &SessionKey) -> Vec<u8> {
     out
 }
 
+/// What a key of [`data`] is called within its session; `None` if it is none.
+pub fn data_name(key: &[u8]) -> Option<&[u8]> {
+    let mut parts = key.strip_prefix(DATA)?.splitn(4, |byte| *byte == END);
+    parts.nth(3)
+}
+
 /// Where a pending stop stands.
-pub fn pending(event_id: &str) -> Vec<u8> {
-    [PENDING, event_id.as_bytes()].concat()
+pub fn pending(key: &SessionKey, event_id: &str) -> Vec<u8> {
+    [&pending_of(key), event_id.as_bytes()].concat()
+}
+
+/// The prefix of all pending stops of a session.
+pub fn pending_of(key: &SessionKey) -> Vec<u8> {
+    let mut out = session(PENDING, key);
+    out.push(END);
+    out
+}
+
+/// Where the time of a session's last request stands.
+pub fn active(key: &SessionKey) -> Vec<u8> {
+    session(ACTIVE, key)
 }
 
 /// Where an entry of knowledge stands; `None`: it is everybody's.
 pub fn knowledge(tenant: Option<&Tenant>, id: &str) -> Vec<u8> {
     let tenant = tenant.map_or("", |tenant| &tenant.0);
     [KNOWLEDGE, tenant.as_bytes(), &[END], id.as_bytes()].concat()
+}
+
+/// The id of the entry of knowledge that stands at `key`; `None` if none can.
+pub fn knowledge_id(key: &[u8]) -> Option<&str> {
+    let mut parts = std::str::from_utf8(key.strip_prefix(KNOWLEDGE)?).ok()?.split(char::from(END));
+    let (_, id) = (parts.next()?, parts.next()?);
+    parts.next().is_none().then_some(id)
 }
 
 fn session(space: &[u8], key: &SessionKey) -> Vec<u8> {
@@ -107,6 +135,14 @@ mod tests {
     fn no_id_reaches_into_another_range() {
         assert!(!record(&key("s10", "t", "main")).starts_with(&records_of("s1")));
         assert!(!data(&key("s", "t", "main2")).starts_with(&data(&key("s", "t", "main"))));
+    }
+
+    #[test]
+    fn an_entry_of_knowledge_has_its_id_in_its_key() {
+        for tenant in [None, Some(Tenant("t".into()))] {
+            assert_eq!(knowledge_id(&knowledge(tenant.as_ref(), "01J")), Some("01J"));
+        }
+        assert_eq!(knowledge_id(b"1/b/s\0t"), None);
     }
 
     #[test]

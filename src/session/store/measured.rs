@@ -1,5 +1,5 @@
 //! A store that says how long it takes.
-use super::{Change, Pair, Store, StoreError};
+use super::{Change, Pair, Shared, Store, StoreError};
 use crate::telemetry::names;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -67,5 +67,9 @@ impl Store for Measured {
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         timed(&self.flush, self.store.flush())
+    }
+
+    fn shared(&self) -> Option<&dyn Shared> {
+        self.store.shared()
     }
 }

@@ -1,10 +1,14 @@
 //! Where state lives: a small ordered key-value store.
 //!
-//! One trait, [`Store`], and two homes: [`SledStore`] on disk and [`MemoryStore`] for tests and throw-away gateways. Both
-//! pass the same conformance suite. [`keys`] draws the layout of the keys.
+//! One trait, [`Store`], and three homes: [`SledStore`] on disk, [`RedisStore`] for several gateways, and [`MemoryStore`] for
+//! tests and throw-away gateways. All pass the same conformance suite. [`keys`] draws the layout of the keys; [`shared`] says
+//! what holds when several processes write.
+pub mod dump;
 pub mod keys;
 mod measured;
 mod memory;
+mod redis;
+pub mod shared;
 mod sled;
 
 #[cfg(test)]
@@ -12,10 +16,14 @@ mod conformance;
 
 pub use self::measured::Measured;
 pub use self::memory::MemoryStore;
+pub use self::redis::RedisStore;
+pub use self::shared::Shared;
 pub use self::sled::SledStore;
 
+use crate::config;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use std::sync::Arc;
 
 /// A change of one key: its new value, or `None` to remove it.
 pub type Change = (Vec<u8>, Option<Bytes>);
@@ -53,6 +61,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns when everything that was written before is durable.
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// What several processes need that write here; `None`: this one is alone, and what it remembers is true.
+    fn shared(&self) -> Option<&dyn Shared> {
+        None
+    }
 }
 
 /// Why the store did not do what it was asked. What failed was not acknowledged; whether it is found later is open.
@@ -67,6 +80,9 @@ pub enum StoreError {
     /// The disk refused: full, gone, no permission.
     #[error("store: {0}")]
     Io(String),
+    /// The server that holds it can't be reached.
+    #[error("the store can't be reached: {0}")]
+    Unavailable(String),
     /// What was read can't be right.
     #[error("the store is damaged: {0}")]
     Corrupt(String),
@@ -92,12 +108,25 @@ impl StoreError {
         match self {
             Self::Locked { .. } => "locked",
             Self::Io(_) => "io",
+            Self::Unavailable(_) => "unavailable",
             Self::Corrupt(_) => "corrupt",
             Self::Newer { .. } => "newer",
             Self::Panicked => "panicked",
             Self::Closed => "closed",
         }
     }
+}
+
+/// The store that a configuration names. Runs on a tokio runtime.
+///
+/// # Errors
+/// [`StoreError`] when it can't be opened.
+pub async fn open(config: &config::Store) -> Result<Arc<dyn Store>, StoreError> {
+    Ok(match config {
+        config::Store::Sled { path } => Arc::new(SledStore::open(path).await?),
+        config::Store::Redis { url, .. } => Arc::new(RedisStore::open(url).await?),
+        config::Store::Memory => Arc::new(MemoryStore::new()),
+    })
 }
 
 /// The random secret of this store, made when it is first asked for. Fingerprints of credentials are keyed with it, so

@@ -60,8 +60,10 @@ impl Follow {
             }
         }
         end.put_before(&self.said);
-        if news {
-            self.turns.announce(&self.live, nodes, true);
+        match news {
+            true if self.turns.is_shared() => self.storing = Some(self.turns.store_answer(&self.live, nodes)),
+            true => self.turns.announce(&self.live, nodes, true),
+            false => {}
         }
         end
     }
