@@ -12,6 +12,7 @@ use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
 use crate::gateway::turn::{Turns, TurnsError};
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{Pipeline, Witness};
+use crate::inspect::Recorder;
 use crate::knowledge::{Knowledge, KnowledgeError};
 use crate::live::token::Token;
 use crate::live::{Live, follow_files};
@@ -203,9 +204,10 @@ async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Ar
     let store: Arc<dyn Store> = Arc::new(Measured::new(open_store(&config.store).await?));
     let knowledge = Knowledge::open(config.knowledge.dir.clone(), store.clone()).await?;
     let sessions = Sessions::new(config, store).await.map_err(TurnsError::from)?;
-    let bus = Arc::new(Bus::open(sessions.records.clone()).await?);
+    let recorder = Recorder::new(config.inspect);
+    let bus = Arc::new(Bus::open(sessions.records.clone()).await?.telling(recorder.clone()));
     let pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
-    let mut pipeline = pipeline.posting(bus.clone());
+    let mut pipeline = pipeline.posting(bus.clone()).recording(recorder);
     match (witness, &config.audit) {
         (Some(witness), _) => pipeline = pipeline.watched(witness),
         // What a dry run decides is no decision.

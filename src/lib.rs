@@ -12,6 +12,7 @@
 //! | [`hooks`] | contract, pipeline, one file per runner |
 //! | [`knowledge`] | what was learned: proposed, reviewed, approved, offered again |
 //! | [`bus`] | messages into running sessions: mailboxes, the spool |
+//! | [`inspect`] | what is shown of the work: the last requests, and everything as it happens |
 //! | [`session`] | whose request it is: key, conversation, turn, ledger, profiles; `store/` below it |
 //! | [`upstream`] | the way up |
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
@@ -30,6 +31,7 @@ pub mod context;
 pub mod dialect;
 pub mod gateway;
 pub mod hooks;
+pub mod inspect;
 pub mod json;
 pub mod knowledge;
 pub mod live;

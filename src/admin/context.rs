@@ -4,7 +4,9 @@ use super::error::{ApiError, ErrorBody};
 use super::select::{AgentSlot, Owner, SlotPath};
 use super::sessions::shown;
 use super::view::Session;
+use crate::inspect::News;
 use crate::knowledge;
+use crate::session::record::SessionKey;
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
@@ -48,6 +50,7 @@ pub(super) async fn set_context(
         })
         .await?;
     set?;
+    tell(&admin, &key, &slot);
     shown(&admin, &key).await
 }
 
@@ -74,5 +77,13 @@ pub(super) async fn clear_context(
             was_set
         })
         .await?;
-    if was_set { Ok(StatusCode::NO_CONTENT) } else { Err(ApiError::NoSlot) }
+    if !was_set {
+        return Err(ApiError::NoSlot);
+    }
+    tell(&admin, &key, &slot);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn tell(admin: &Admin, key: &SessionKey, slot: &str) {
+    admin.live.turns().recorder().tell(Some(key), || News::Context { slot });
 }

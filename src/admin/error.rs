@@ -63,6 +63,9 @@ pub(super) enum ApiError {
     /// The session bus failed.
     #[error("messages can't be read or written at the moment; the gateway's log says why")]
     Bus(#[source] BusError),
+    /// No such request is kept.
+    #[error("the session has no such request, or it is not kept any more")]
+    NoRequest,
     /// A slot that can't be set.
     #[error(transparent)]
     Slot(#[from] SlotError),
@@ -126,6 +129,7 @@ impl ApiError {
             Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
             Self::NoSession => (StatusCode::NOT_FOUND, "no_session"),
             Self::NoSlot => (StatusCode::NOT_FOUND, "no_slot"),
+            Self::NoRequest => (StatusCode::NOT_FOUND, "no_request"),
             Self::Nobody => (StatusCode::NOT_FOUND, "no_agent"),
             Self::Message(Refusal::Empty | Refusal::Invalid { .. }) => (StatusCode::BAD_REQUEST, "invalid_message"),
             Self::Message(Refusal::TooLong(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "text_too_long"),

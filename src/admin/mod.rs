@@ -4,18 +4,23 @@
 //! hosts    addressed as this listener, from no foreign web page
 //! guard    token ─► JSON or no body ─► runs to its end
 //! select   which session the path and ?tenant= mean
-//! routes   probes, sessions, context, messages, proposals and their reviews, configuration, each with its description for /openapi.json
+//! routes   probes, sessions, context, messages, proposals and their reviews, configuration, requests, what happens, each with its description for /openapi.json
+//! page     the web page, which asks for all this
 //! error    the one place where an error gets a status
 //! ```
 mod configuration;
 mod context;
 mod error;
+mod events;
 mod guard;
+mod hooks;
 mod hosts;
 mod messages;
+mod page;
 mod probes;
 mod proposal_view;
 mod proposals;
+mod requests;
 mod reviews;
 mod routes;
 mod select;

@@ -3,7 +3,8 @@ use super::Admin;
 use super::error::{ApiError, ErrorBody};
 use super::proposal_view::{Proposal, Proposals};
 use super::select::{self, AgentPath, session_of};
-use crate::knowledge::{Draft, Extent, Filter, Kind, KnowledgeError, Origin, Reader, Status};
+use crate::inspect::News;
+use crate::knowledge::{Draft, Entry, Extent, Filter, Kind, KnowledgeError, Origin, Reader, Status};
 use crate::session::record::Tenant;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -153,7 +154,13 @@ pub(super) async fn add_proposal(
     let draft = Draft { title, body, kind, tier, confidence, scope, project, supersedes };
     let (entry, is_new) = admin.live.turns().knowledge().propose(tenant, origin, draft).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(Proposal::of(&entry))))
+    Ok((status, changed(&admin, &entry)))
+}
+
+/// A proposal that was made, changed or decided: whoever watches is told.
+pub(super) fn changed(admin: &Admin, entry: &Entry) -> Json<Proposal> {
+    admin.live.turns().recorder().tell(None, || News::Proposal { id: Some(&entry.id) });
+    Json(Proposal::of(entry))
 }
 
 /// What was approved and matches some words, of what an agent may see; best first

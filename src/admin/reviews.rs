@@ -2,7 +2,7 @@
 use super::Admin;
 use super::error::{ApiError, ErrorBody};
 use super::proposal_view::Proposal;
-use super::proposals::ProposalPath;
+use super::proposals::{ProposalPath, changed};
 use crate::knowledge::entry::MAX_NAME;
 use crate::knowledge::{Changes, Extent, Kind, KnowledgeError};
 use axum::Json;
@@ -82,7 +82,7 @@ pub(super) async fn approve_proposal(
     let Approval { by, supersedes } = said(body)?;
     let approved = admin.live.turns().knowledge().approve(&id, &name(by)?, supersedes).await?;
     tracing::info!(id, title = approved.title, by = approved.decided_by, "a proposal was approved");
-    Ok(Json(Proposal::of(&approved)))
+    Ok(changed(&admin, &approved))
 }
 
 /// Reject a proposal, or take back what was approved
@@ -99,7 +99,7 @@ pub(super) async fn reject_proposal(
     let Rejection { by } = said(body)?;
     let rejected = admin.live.turns().knowledge().reject(&id, &name(by)?).await?;
     tracing::info!(id, title = rejected.title, by = rejected.decided_by, "a proposal was rejected");
-    Ok(Json(Proposal::of(&rejected)))
+    Ok(changed(&admin, &rejected))
 }
 
 /// Change a pending proposal
@@ -115,7 +115,7 @@ pub(super) async fn edit_proposal(
     let Path(ProposalPath { id }) = path?;
     let Json(Edit { title, body, kind, tier, confidence, scope, project, supersedes }) = body?;
     let changes = Changes { title, body, kind, tier, confidence, scope, project, supersedes };
-    Ok(Json(Proposal::of(&*admin.live.turns().knowledge().edit(&id, changes).await?)))
+    Ok(changed(&admin, &*admin.live.turns().knowledge().edit(&id, changes).await?))
 }
 
 /// What a body says that may be left out.

@@ -2,7 +2,9 @@
 //! other has.
 use super::error::{ApiError, ErrorBody};
 use super::hosts::Hosts;
-use super::{Admin, configuration, context, guard, messages, probes, proposals, reviews, sessions};
+use super::{
+    Admin, configuration, context, events, guard, hooks, messages, page, probes, proposals, requests, reviews, sessions,
+};
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state, map_response};
 use axum::{Json, Router};
@@ -47,10 +49,14 @@ fn protected() -> OpenApiRouter<Arc<Admin>> {
         .routes(routes!(describe))
         .routes(routes!(configuration::show_config))
         .routes(routes!(configuration::reload_config))
+        .routes(routes!(hooks::list_hooks))
+        .routes(routes!(events::watch_events))
         .routes(routes!(sessions::list_sessions))
         .routes(routes!(sessions::show_session))
         .routes(routes!(sessions::show_agent, sessions::delete_agent))
         .routes(routes!(sessions::end_agent))
+        .routes(routes!(requests::list_requests))
+        .routes(routes!(requests::show_request))
         .routes(routes!(context::set_context, context::clear_context))
         .routes(routes!(messages::send_message, messages::list_messages))
         .routes(routes!(messages::set_label, messages::clear_label))
@@ -80,6 +86,7 @@ pub(super) fn service(admin: Arc<Admin>) -> Router {
         // Around the fallbacks too: without the token a path that does not exist is refused like one that does.
         .layer(from_fn_with_state(admin.clone(), guard::authorized));
     Router::from(open())
+        .merge(page::page())
         .method_not_allowed_fallback(no_method)
         .merge(protected)
         .layer(from_fn_with_state(Arc::new(Hosts::of(admin.addr)), guard::own))

@@ -32,6 +32,18 @@ pub(super) struct AgentPath {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "the agent is found by its own extractor")]
+pub(super) struct RequestPath {
+    /// The session's id.
+    id: String,
+    /// The agent; `main` for the first.
+    agent: String,
+    /// The request's id.
+    pub(super) request: String,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub(super) struct SlotPath {
     /// The session's id.
     id: String,

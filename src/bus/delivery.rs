@@ -4,6 +4,7 @@ use super::mailbox::Mailbox;
 use super::message::Message;
 use super::post::count;
 use super::{Bus, BusError, fault};
+use crate::inspect::News;
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -117,6 +118,7 @@ impl Bus {
         fault::at("delivered");
         for id in &carrying.ids {
             count("delivered");
+            self.recorder.tell(Some(&carrying.mailbox.key), || News::Message { id, state: "delivered" });
             tracing::info!(session = %carrying.mailbox.key, message = id, turn, "a message was delivered");
         }
         Ok(())

@@ -6,6 +6,8 @@ use super::letters::{Accepted, Letters};
 use super::mailbox::Mailbox;
 use super::message::{Message, Origin, State, Written};
 use super::{BusError, MAX_MAILBOXES, Refusal, throttle};
+use crate::config::Inspect;
+use crate::inspect::{News, Recorder};
 use crate::session::key::NAMELESS;
 use crate::session::record::{SessionKey, Tenant};
 use crate::session::records::Records;
@@ -36,6 +38,8 @@ pub struct Bus {
     /// So was one of a session whose client sends no id.
     nameless: AtomicBool,
     known: Known,
+    /// Tells who watches of messages.
+    pub(super) recorder: Recorder,
 }
 
 /// What became of a message that was taken in, for one of those who were meant.
@@ -67,6 +71,7 @@ impl Bus {
             any: AtomicBool::new(false),
             nameless: AtomicBool::new(false),
             known: Known::new(),
+            recorder: Recorder::new(Inspect::NONE),
         };
         let mut after = None;
         loop {
@@ -83,6 +88,12 @@ impl Bus {
                 _ => return Ok(bus),
             }
         }
+    }
+
+    /// Messages are shown by this.
+    #[must_use]
+    pub fn telling(self, recorder: Recorder) -> Self {
+        Self { recorder, ..self }
     }
 
     /// Notes the agent of a request.
@@ -303,6 +314,7 @@ impl Bus {
         let (is_new, message) = match accepted {
             Accepted::New => {
                 count("queued");
+                self.recorder.tell(Some(to), || News::Message { id: &id, state: "queued" });
                 tracing::debug!(session = %to, message = id, from = message.from, kind = message.kind.name(), "a message was taken in");
                 (true, Some(message))
             }

@@ -3,7 +3,7 @@ use super::ConfigFile;
 use crate::config::{self, Problems};
 use crate::live::token;
 use clap::Args;
-use reqwest::{Client, Method, Url};
+use reqwest::{Client, Method, Response, Url};
 use serde_json::Value;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -17,6 +17,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A probe that takes longer than this has failed: orchestrators wait no longer for theirs.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An answer that goes on for as long as somebody watches: 136 years.
+const ENDLESS: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Which gateway.
 #[derive(Debug, Args)]
@@ -70,6 +73,13 @@ pub(super) enum AdminError {
     /// A URL that can't be extended.
     #[error("{0}: not the URL of an admin listener, write one such as http://127.0.0.1:8788")]
     BadUrl(String),
+}
+
+impl AdminError {
+    /// An answer that broke off.
+    pub(super) fn lost(answer: &Response, source: reqwest::Error) -> Self {
+        Self::Unreachable { url: answer.url().clone(), source }
+    }
 }
 
 /// The client has sent a token: what the API says to one that sent none would mislead.
@@ -154,6 +164,33 @@ impl AdminClient {
         self.tell(method, path, query, None).await
     }
 
+    /// Asks for `path` and gives the answer as it comes, for as long as it comes.
+    pub(super) async fn follow(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Response, AdminError> {
+        let url = self.url(path, query)?;
+        let unreachable = |source| AdminError::Unreachable { url: url.clone(), source };
+        let asked = self.http.get(url.clone()).bearer_auth(&self.token).timeout(ENDLESS).send().await;
+        let response = asked.map_err(unreachable)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let body = response.bytes().await.map_err(unreachable)?;
+        let message = serde_json::from_slice(&body).ok().as_ref().and_then(message).unwrap_or_default();
+        Err(AdminError::Refused { url, status, message })
+    }
+
+    fn url(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Url, AdminError> {
+        if let Some(segment) = path.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
+            return Err(AdminError::Unnameable((*segment).to_owned()));
+        }
+        let mut url = self.base.clone();
+        url.path_segments_mut().map_err(|()| AdminError::BadUrl(self.base.to_string()))?.pop_if_empty().extend(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        Ok(url)
+    }
+
     /// All items of a list. Follows the pages; a cursor that comes again ends it.
     pub(super) async fn list(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Vec<Value>, AdminError> {
         let mut all = Vec::new();
@@ -181,14 +218,7 @@ impl AdminClient {
         query: &[(&str, &str)],
         body: Option<&Value>,
     ) -> Result<Value, AdminError> {
-        if let Some(segment) = path.iter().find(|segment| matches!(**segment, "" | "." | "..")) {
-            return Err(AdminError::Unnameable((*segment).to_owned()));
-        }
-        let mut url = self.base.clone();
-        url.path_segments_mut().map_err(|()| AdminError::BadUrl(self.base.to_string()))?.pop_if_empty().extend(path);
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
+        let url = self.url(path, query)?;
         let unreachable = |source| AdminError::Unreachable { url: url.clone(), source };
         let request = self.http.request(method, url.clone()).bearer_auth(&self.token);
         let request = request.header("content-type", "application/json");

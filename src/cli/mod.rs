@@ -16,6 +16,7 @@ mod sessions;
 mod store;
 mod table;
 mod test;
+mod watch;
 
 use crate::app::AppError;
 use crate::config::Problems;

@@ -1,6 +1,7 @@
-//! `hookgate sessions list|show|end|clear|label`
+//! `hookgate sessions list|show|watch|end|clear|label`
 use super::admin_client::{AdminClient, AdminError, Target};
 use super::table::{cell, table};
+use super::watch::watch;
 use super::{CliError, print_either};
 use crate::session::record::MAIN;
 use clap::{Args, Subcommand};
@@ -33,6 +34,12 @@ enum Command {
     /// One session with all its agents and what their slots hold
     #[command(after_help = "Example:\n  hookgate sessions show 8f3a")]
     Show(Whose),
+    /// What happens, live, one line per event: requests, hooks, messages, ends
+    #[command(after_help = "Example:\n  hookgate sessions watch 8f3a --json")]
+    Watch {
+        /// Only this session
+        id: Option<String>,
+    },
     /// End a session: its session.end hooks run
     #[command(after_help = "Example:\n  hookgate sessions end 8f3a --agent reviewer")]
     End(Agent),
@@ -115,6 +122,7 @@ impl Sessions {
                 let found = client.ask(Method::GET, &["v1", "sessions", &session.id], &session.query()).await?;
                 self.show(&found, &details(&found))
             }
+            Command::Watch { id } => watch(client, id.as_deref(), self.json).await,
             Command::End(agent) => {
                 let ended = client.ask(Method::POST, &agent.path(&["end"]), &agent.session.query()).await?;
                 self.show(&ended, &format!("ended {} {}", agent.session.id, agent.agent))

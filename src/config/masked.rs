@@ -29,6 +29,7 @@ pub fn masked(config: &Config) -> Value {
         bus,
         telemetry,
         audit,
+        inspect,
         hooks,
         profiles,
     } = config;
@@ -96,6 +97,7 @@ pub fn masked(config: &Config) -> Value {
             "keep": audit.keep,
             "bodies": audit.bodies,
         })),
+        "inspect": {"requests_per_session": inspect.requests_per_session, "bodies": inspect.bodies},
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })

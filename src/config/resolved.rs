@@ -48,6 +48,8 @@ pub struct Config {
     pub telemetry: Telemetry,
     /// Where decisions are written; `None`: nowhere.
     pub audit: Option<audit::Settings>,
+    /// What is kept of requests.
+    pub inspect: Inspect,
     /// The pipeline, in order.
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
@@ -62,6 +64,22 @@ impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")
     }
+}
+
+/// `inspect`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inspect {
+    /// The last requests of each session; 0 keeps none.
+    pub requests_per_session: usize,
+    /// Whether bodies are kept.
+    pub bodies: bool,
+}
+
+impl Inspect {
+    /// Most requests of one session. All of them are bounded in memory besides.
+    pub const MAX_REQUESTS: usize = 10_000;
+    /// Nothing is kept.
+    pub const NONE: Self = Self { requests_per_session: 0, bodies: false };
 }
 
 /// `admin`.

@@ -294,6 +294,10 @@ hooks:
         "keep": 2,
         "bodies": true
       },
+      "inspect": {
+        "requests_per_session": 20,
+        "bodies": false
+      },
       "hooks": [
         {
           "name": "full",
@@ -386,7 +390,7 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, keys, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, admin, upstreams, keys, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, inspect, hooks, profiles
     ");
 }
 

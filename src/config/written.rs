@@ -55,13 +55,14 @@ section! {
         telemetry: Telemetry = "{}",
         /// A file that says what was changed, blocked and denied.
         audit: Audit = "{}",
+        /// What is kept of requests, for the admin page.
+        inspect: Inspect = "{}",
         /// The pipeline, in order.
         hooks: Vec<Hook> = "[]",
         /// Files with client profiles, tried before the built-in ones.
         profiles: Vec<At<String>> = "[]",
     }
     later {
-        "inspect": "recording of requests",
         "trust": "trust in proxies ahead of the gateway",
         "tls": "TLS listeners",
     }
@@ -263,6 +264,15 @@ section! {
         keep: At<Count> = "5",
         /// Whether lines hold bodies, which may hold secrets; at most 1 MiB of each.
         bodies: At<bool> = "false",
+    }
+
+    /// What is kept of requests in memory, for the admin page.
+    struct Inspect {
+        /// The last requests of each session; 0 keeps none.
+        requests_per_session: At<Count> = "20",
+        /// Whether bodies are kept too, as they came and as they went up. Without them: what hooks place and change, and
+        /// numbers of the rest.
+        bodies: bool = "false",
     }
 
     /// One hook.

@@ -14,6 +14,7 @@ pub mod failure;
 pub mod model;
 pub mod pipeline;
 mod proposals;
+mod recorded;
 pub mod report;
 mod rules;
 pub mod runner;

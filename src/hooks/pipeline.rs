@@ -3,14 +3,17 @@ mod audited;
 mod entry;
 mod firing;
 mod meters;
+mod tally;
 
 use self::entry::Entry;
 pub use self::firing::Firing;
+pub use self::tally::{Tallied, Tally};
 use super::contract::Event;
 use super::runner::{House, MAX_PROCESSES};
 use super::{HookFailure, HookReport, HooksError, When, Witness};
 use crate::bus::Bus;
-use crate::config::{self, EventKind};
+use crate::config::{self, EventKind, Inspect};
+use crate::inspect::{Recorder, Trace};
 use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
 use crate::telemetry::audit::Audit;
@@ -33,6 +36,7 @@ pub struct Pipeline {
     witness: Option<Arc<Witness>>,
     bus: Option<Arc<Bus>>,
     audit: Audit,
+    recorder: Recorder,
 }
 
 /// What surrounds an event.
@@ -42,6 +46,8 @@ pub struct FireContext<'a> {
     pub headers: &'a HeaderMap,
     /// When all hooks must be done, whatever their own timeouts; `None` when nobody waits for them.
     pub deadline: Option<Instant>,
+    /// The request that they run for; [`Trace::NONE`] at the end of a session.
+    pub trace: &'a Trace,
 }
 
 impl Pipeline {
@@ -59,6 +65,7 @@ impl Pipeline {
             witness: None,
             bus: None,
             audit: Audit::default(),
+            recorder: Recorder::new(Inspect::NONE),
         };
         none.under(hooks, limits)
     }
@@ -84,6 +91,7 @@ impl Pipeline {
             witness: self.witness.clone(),
             bus: self.bus.clone(),
             audit: self.audit.clone(),
+            recorder: self.recorder.clone(),
         })
     }
 
@@ -109,6 +117,24 @@ impl Pipeline {
     #[must_use]
     pub const fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    /// What hooks do is shown by this.
+    #[must_use]
+    pub fn recording(self, recorder: Recorder) -> Self {
+        Self { recorder, ..self }
+    }
+
+    /// What shows what hooks do.
+    #[must_use]
+    pub const fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    /// What became of each hook since it is there, in config order.
+    #[must_use]
+    pub fn tallies(&self) -> Vec<Tallied> {
+        self.hooks.iter().map(|hook| Tallied { hook: hook.name.clone(), events: hook.meters.tallies() }).collect()
     }
 
     /// Who watches.

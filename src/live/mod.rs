@@ -134,6 +134,7 @@ impl Live {
         let Made { gateway, token, source, files, warnings } = made;
         self.places.fit(&gateway.turns().config().limits);
         self.edge.replace(gateway);
+        self.edge.gateway().turns().recorder().fit();
         let status = Arc::new(Status {
             version: before.version + 1,
             loaded_at: Timestamp::now(),

@@ -8,6 +8,7 @@ mod cli;
 mod context;
 mod guards;
 mod health;
+mod inspect;
 mod knowledge;
 mod lifecycle;
 mod mcp;

@@ -69,6 +69,7 @@ pub fn for_provider(addr: SocketAddr) -> Config {
         bus: hookgate::config::Bus { maildir: None },
         telemetry: Default::default(),
         audit: None,
+        inspect: hookgate::config::Inspect { requests_per_session: 20, bodies: false },
         hooks: vec![],
         profiles: vec![],
     }

@@ -65,6 +65,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         bus: bus(&file.bus, base),
         telemetry: to::Telemetry { overhead_header: file.telemetry.overhead_header },
         audit: audit(&file.audit, base),
+        inspect: inspect(&file.inspect, reader),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
     }
@@ -126,6 +127,15 @@ fn from_u64(size: u64) -> usize {
 
 fn bus(from: &from::Bus, base: &Base) -> to::Bus {
     to::Bus { maildir: from.maildir.value.as_ref().map(|path| base.join(path)) }
+}
+
+fn inspect(from: &from::Inspect, reader: &mut Reader<'_>) -> to::Inspect {
+    let Count(requests_per_session) = from.requests_per_session.value;
+    if requests_per_session > to::Inspect::MAX_REQUESTS {
+        let what = format!("nobody reads so many, write at most {}", to::Inspect::MAX_REQUESTS);
+        reader.refuse_at(&from.requests_per_session, what);
+    }
+    to::Inspect { requests_per_session, bodies: from.bodies }
 }
 
 fn store(from: &from::Store, base: &Base, reader: &mut Reader<'_>) -> to::Store {

@@ -8,6 +8,7 @@ use crate::gateway::answer_head;
 use crate::gateway::failure::Failure;
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::Ended;
+use crate::inspect::Trace;
 use crate::json::{Doc, Rope};
 use crate::session::profile::Profile;
 use crate::session::record::SessionKey;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 pub(super) struct Origin {
     pub(super) turns: Arc<Turns>,
     pub(super) endpoint: Endpoint,
+    /// The request.
+    pub(super) trace: Trace,
     /// Which client.
     profile: Arc<Profile>,
     /// Whose it is, where that is known.
@@ -32,6 +35,7 @@ impl Origin {
         Self {
             turns: turns.clone(),
             endpoint: read.endpoint().clone(),
+            trace: read.trace.clone(),
             profile: read.profile.clone(),
             session: session.cloned(),
         }
@@ -115,7 +119,7 @@ impl Again {
     /// The newest request's body with the answer and the reply behind it. Read where it holds up nobody: it may be long.
     async fn next_body(&self, leg: Leg) -> Result<Rope, Refusal> {
         let sent = self.joined.lock().sent().to_bytes();
-        let Origin { turns, endpoint, profile, session: _ } = self.origin.clone();
+        let Origin { turns, endpoint, profile, .. } = self.origin.clone();
         let work = move || -> Result<Rope, String> {
             let doc = Doc::parse(sent).map_err(|error| error.to_string())?;
             let view = turns.view(&doc, &endpoint, &profile).map_err(|error| error.to_string())?;

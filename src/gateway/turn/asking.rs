@@ -1,6 +1,7 @@
 //! What it takes to ask hooks about an answer while it comes.
 use super::Turns;
 use super::occasion::Occasion;
+use crate::inspect::Trace;
 use crate::session::conversation::{Live, State, Turn};
 use http::HeaderMap;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub(super) struct Asking {
     pub(super) occasion: Arc<Occasion>,
     /// The client's.
     pub(super) headers: Arc<HeaderMap>,
+    /// The request whose answer it is.
+    pub(super) trace: Trace,
     /// The running turn's id.
     pub(super) turn: String,
 }

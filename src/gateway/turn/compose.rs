@@ -4,6 +4,7 @@ use super::identify::Identity;
 use super::policy::Policed;
 use super::prompt::charge;
 use super::read::Read;
+use super::recorded::show_cache;
 use super::{Prepared, TurnError, Turns};
 use crate::config::EventKind;
 use crate::context::placement::{Note, Scene};
@@ -40,7 +41,7 @@ impl Turns {
             return Err(TurnError::ThreadUnsupported);
         }
         self.measure(&read, &identity, &scene);
-        self.show_scene(&identity, &slots, &scene);
+        self.show_scene(&read, &identity, &slots, &scene);
         match fresh {
             // The next request may come to another gateway.
             true if self.is_shared() => self.record(&identity, Vec::new()).await,
@@ -60,15 +61,18 @@ impl Turns {
         }
         let binding =
             Binding { tools, asks: self.pipeline.has(EventKind::ToolCall) || self.has_mailbox(&identity.key) };
+        let number = identity.live.state.lock().record.turn.as_ref().map_or(0, |turn| turn.number);
+        read.trace.goes_up(number, &read.asked.body, body.as_ref());
         let follow = Follow::new(self.clone(), read, identity, said, binding);
         Ok(Prepared::Send { body, upward, follow: Box::new(follow) })
     }
 
     /// A request that is no turn: what was placed before stands in it again, nothing new does.
-    pub(super) async fn replay(self: &Arc<Self>, read: Read) -> Result<Prepared, TurnError> {
+    pub(super) async fn replay(self: &Arc<Self>, mut read: Read) -> Result<Prepared, TurnError> {
         let Some(identity) = self.recognize(&read).await? else {
             return self.bare(read).await;
         };
+        self.record_request(&mut read, &identity.key);
         let slots = self.slots(&identity.record);
         let scenery = self.scenery(&read, &identity, &slots);
         let (scene, edits) = {
@@ -78,7 +82,7 @@ impl Turns {
         // What holds for a turn alone is not for a request that is none.
         let edits: Vec<HookEdits> = edits.iter().filter_map(HookEdits::lasting).collect();
         let scene = self.behind(&read, &identity.key, scene).await;
-        self.show_scene(&identity, &slots, &scene);
+        self.show_scene(&read, &identity, &slots, &scene);
         let body = lower(&read, scene);
         self.policed(read, Some(identity.key), &edits, body).await
     }
@@ -114,7 +118,7 @@ impl Turns {
             charge(&mut state, &budget);
             (entry, budget.spent())
         };
-        self.account(spent, &cuts);
+        self.account(&read.trace, spent, &cuts);
         entry
     }
 
@@ -140,11 +144,11 @@ impl Turns {
         if let Some(before) = &state.prefix {
             let kept = prefix.kept(before);
             self.meters.prefix(&kept);
-            if let Some(piece) = kept.broken_at {
-                for source in sources(&state, identity, piece, scene) {
-                    metrics::counter!(names::CACHE_BREAKS, "hook" => source).increment(1);
-                }
+            let broken_by = kept.broken_at.map(|piece| sources(&state, identity, piece, scene)).unwrap_or_default();
+            for source in &broken_by {
+                metrics::counter!(names::CACHE_BREAKS, "hook" => source.clone()).increment(1);
             }
+            show_cache(&read.trace, &kept, broken_by);
         }
         state.prefix = Some(prefix);
     }

@@ -23,6 +23,7 @@ use crate::gateway::errors::GatewayError;
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
 use crate::gateway::legs::Bound;
+use crate::inspect::Trace;
 use crate::json::Rope;
 use crate::session::answering::Answering;
 use crate::session::barrier::Running;
@@ -40,6 +41,7 @@ use tokio::task::JoinHandle;
 pub struct Follow {
     turns: Arc<Turns>,
     live: Arc<Live>,
+    trace: Trace,
     /// Only where a hook listens to the end of turns.
     occasion: Option<Arc<Occasion>>,
     /// The client's; empty where no hook reads them.
@@ -89,6 +91,7 @@ impl Follow {
             model,
             occasion,
             headers,
+            trace: read.trace.clone(),
             dialect: read.endpoint().dialect,
             form: read.view.form,
             answer_ends_history: identity.chain.is_open(&read.view),
@@ -116,6 +119,11 @@ impl Follow {
         &self.live.key.id
     }
 
+    /// The request.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
     /// The upstream was not reached, or did not answer.
     pub fn unanswered(mut self: Box<Self>, error: &str) {
         self.fail("upstream_error", Some(error), None);
@@ -137,6 +145,7 @@ impl Follow {
         guard: Option<StreamGuard>,
         again: Option<(LegRequest, Rope)>,
     ) -> Result<Watched, GatewayError> {
+        self.trace.answered(status.as_u16());
         if !status.is_success() {
             self.fail("upstream_error", Some(&format!("HTTP status {}", status.as_u16())), None);
             return Ok(Watched::only(guard));
@@ -180,6 +189,7 @@ impl Follow {
                 live: self.live.clone(),
                 occasion,
                 headers: self.headers.clone(),
+                trace: self.trace.clone(),
                 turn: self.turn.clone(),
             })
         });
@@ -201,7 +211,7 @@ impl Follow {
 
     /// The stop of a turn that was delivered.
     pub(super) fn end(&self, ending: Ending, running: Running) {
-        self.turns.end(ending, self.headers.clone(), running);
+        self.turns.end(ending, self.headers.clone(), running, self.trace.clone());
     }
 
     /// A stop that is void: the answer was not delivered.
@@ -231,6 +241,7 @@ impl Follow {
     /// The upstream has accepted the request: what it shows is delivered. Noted before the client sees the answer's end.
     fn note_mail(&mut self) {
         let Some(mail) = self.mail.take() else { return };
+        self.trace.delivered(mail.ids());
         let (turns, number) = (self.turns.clone(), self.number);
         self.noting = Some(self.turns.tasks.spawn(async move { turns.delivered(mail, number).await }));
     }
@@ -277,6 +288,7 @@ impl Drop for Follow {
         if !self.settled {
             self.fail("client_gone", None, None);
         }
+        self.trace.over();
         // Idle time begins with the end of the answer.
         self.turns.sessions.records.touch(&self.live.key, Timestamp::now());
     }

@@ -33,6 +33,7 @@ mod owner;
 mod policy;
 mod prompt;
 mod read;
+mod recorded;
 mod results;
 mod scenery;
 mod shared;
@@ -66,6 +67,7 @@ use crate::config::{Config, EventKind};
 use crate::context::Operation;
 use crate::dialect::{self, Reply};
 use crate::hooks::{ConditionError, HookReport, HooksError, Pipeline, Rules};
+use crate::inspect::Recorder;
 use crate::json::{Rope, ScanError, Splice};
 use crate::knowledge::Knowledge;
 use crate::session::key::KeyError;
@@ -88,6 +90,7 @@ pub struct Turns {
     slot_order: Vec<String>,
     side_rules: Rules,
     meters: Meters,
+    recorder: Recorder,
     /// Stop and fail hooks that nobody waits for, of all configurations; a drain does.
     tasks: TaskTracker,
 }
@@ -204,7 +207,8 @@ impl Turns {
             }
         }
         let side_rules = Rules::compile(&config.sessions.side_requests)?;
-        Ok(Arc::new(Self { config, pipeline, sessions, bus, slot_order, side_rules, meters, tasks }))
+        let recorder = pipeline.recorder().under(config.inspect);
+        Ok(Arc::new(Self { config, pipeline, sessions, bus, slot_order, side_rules, meters, recorder, tasks }))
     }
 
     /// Whether nothing needs a body to be read.
@@ -232,6 +236,16 @@ impl Turns {
         &self.sessions
     }
 
+    /// The hooks, for the admin API.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// What is shown of requests.
+    pub fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
     /// The session bus.
     pub fn bus(&self) -> &Arc<Bus> {
         &self.bus
@@ -257,7 +271,7 @@ impl Turns {
     }
 
     async fn phases(self: Arc<Self>, asked: Asked) -> Result<Prepared, TurnError> {
-        let read = match self.clone().read_aside(asked).await? {
+        let mut read = match self.clone().read_aside(asked).await? {
             Looked::Read(read) => *read,
             Looked::Unread(rope) => {
                 return Ok(rope.map_or(Prepared::Relay, |body| Prepared::Changed {
@@ -282,6 +296,7 @@ impl Turns {
             let body = self.stateless(&read);
             return self.policed(read, None, &[], body).await;
         };
+        self.record_request(&mut read, &identity.key);
         let mut reply = self.open(&read, &mut identity).await;
         if reply.is_none() {
             reply = self.hear_results(&read, &mut identity).await;
@@ -318,6 +333,9 @@ impl Turns {
         placed: Splice,
     ) -> Result<Prepared, TurnError> {
         let Policed { body, upward, reply, tools } = self.police(&read, None, edits, placed).await?;
+        if reply.is_none() {
+            read.trace.goes_up(0, &read.asked.body, body.as_ref());
+        }
         let bound = Unattended::new(self, &read, key.as_deref(), tools).map(Box::new);
         Ok(match reply {
             Some(text) => self.reply(&read, key.as_deref(), text),
@@ -327,6 +345,7 @@ impl Turns {
     }
 
     fn reply(&self, read: &read::Read, key: Option<&SessionKey>, text: String) -> Prepared {
+        read.trace.replied();
         let dialect = dialect::of(read.endpoint().dialect);
         let reply = Reply {
             text,

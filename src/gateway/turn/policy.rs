@@ -95,7 +95,7 @@ impl Turns {
         };
         let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline) };
+        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
         // The same for all hooks but those that look into the request, which is another one behind each edit.
         let particulars = Particulars { identity: &request_id, ..Particulars::default() };
         let event = occasion.event(kind, record.as_deref(), particulars);

@@ -5,6 +5,7 @@ use crate::config::EventKind;
 use crate::context::{Item, Operation, RequestView, Role, Step};
 use crate::dialect::{self, Dialect, DialectId, Endpoint, NeutralRequest, Reading, ViewError};
 use crate::gateway::request_id::RequestId;
+use crate::inspect::Trace;
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
@@ -77,6 +78,8 @@ pub(super) struct Read {
     pub kind: RequestKind,
     /// When all hooks before it goes up must be done.
     pub deadline: Instant,
+    /// What is shown of it.
+    pub trace: Trace,
 }
 
 impl Read {
@@ -243,7 +246,8 @@ impl Turns {
                 return Ok(Looked::unread(&doc, rename.as_ref()));
             }
         };
-        let mut read = Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline };
+        let mut read =
+            Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline, trace: Trace::NONE };
         read.kind = read.profile.kind(&read.facts());
         Ok(Looked::Read(Box::new(read)))
     }

@@ -5,6 +5,7 @@ use super::occasion::{Occasion, Particulars};
 use super::owner::scope_of;
 use crate::config::EventKind;
 use crate::hooks::FireContext;
+use crate::inspect::{News, Trace};
 use crate::session::leases::Lease;
 use crate::session::record::SessionKey;
 use crate::session::records::Found;
@@ -83,12 +84,13 @@ impl Turns {
             Some(&record),
             Particulars { identity: &activation, reason: Some(reason), ..Particulars::default() },
         );
-        let reports =
-            self.pipeline.fire(kind, &event, FireContext { headers: &HeaderMap::new(), deadline: None }).await;
+        let context = FireContext { headers: &HeaderMap::new(), deadline: None, trace: &Trace::NONE };
+        let reports = self.pipeline.fire(kind, &event, context).await;
         self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
         let by = if reason == IDLE { IDLE } else { "admin" };
         metrics::counter!(names::SESSIONS_ENDED, "reason" => by).increment(1);
         tracing::info!(session = key.id, agent = key.agent, reason, "session ended");
+        self.recorder.tell(Some(key), || News::Session { state: "ended" });
         true
     }
 
@@ -112,6 +114,7 @@ impl Turns {
             self.sessions.records.report(&error);
         }
         self.pipeline.forget(key).await;
+        self.recorder.forget(key);
         if let Err(error) = self.bus.forget(key).await {
             self.sessions.records.report(&error);
         }

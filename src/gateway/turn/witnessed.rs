@@ -1,10 +1,11 @@
-//! What the phases tell a witness, if there is one: dry runs and policy tests have it.
+//! What the phases show: to a witness, which dry runs and policy tests have, and to who looks at the running gateway.
 use super::Turns;
 use super::identify::Identity;
 use super::read::Read;
 use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
 use crate::hooks::Sight;
 use crate::hooks::witness::{Asked, Spending, StandingText, TextPlace};
+use crate::inspect::{Budget, Trace};
 use crate::json::Doc;
 use crate::session::placing::{Cut, SlotText};
 
@@ -18,9 +19,16 @@ impl Turns {
     }
 
     /// Texts were given room.
-    pub(super) fn show_budget(&self, used: usize, cuts: &[Cut]) {
+    pub(super) fn show_budget(&self, trace: &Trace, used: usize, cuts: &[Cut]) {
+        let limit = self.config.lifecycle.max_injected_context_chars;
+        if used > 0 || !cuts.is_empty() {
+            trace.budget(|| {
+                let of =
+                    |partly: bool| cuts.iter().filter(move |cut| cut.partly == partly).map(|cut| cut.source.clone());
+                Budget { used, limit, cut: of(true).collect(), left_out: of(false).collect() }
+            });
+        }
         if let Some(witness) = self.pipeline.witness() {
-            let limit = self.config.lifecycle.max_injected_context_chars;
             let cuts = cuts.iter().map(|cut| (cut.source.clone(), cut.partly)).collect();
             witness.see(Sight::Budget(Spending { used, limit, cuts }));
         }
@@ -35,8 +43,11 @@ impl Turns {
     }
 
     /// What stands in a request.
-    pub(super) fn show_scene(&self, identity: &Identity, slots: &[SlotText<'_>], scene: &Scene) {
-        let Some(witness) = self.pipeline.witness() else { return };
+    pub(super) fn show_scene(&self, read: &Read, identity: &Identity, slots: &[SlotText<'_>], scene: &Scene) {
+        let witness = self.pipeline.witness();
+        if (witness.is_none() && !read.trace.is_some()) || !has_texts(scene) {
+            return witness.into_iter().for_each(|witness| witness.see(Sight::Texts(Vec::new())));
+        }
         let edge = match scene.edge {
             SystemEdge::Front { .. } => TextPlace::SystemFront,
             SystemEdge::End => TextPlace::SystemEnd,
@@ -48,12 +59,26 @@ impl Turns {
         let state = identity.live.state.lock();
         let recorded = state.ledger.entries().iter().flat_map(|(_, entry)| entry.what.texts());
         let known: Vec<&Placed> = state.record.baseline.iter().chain(recorded).collect();
-        let standing = system.chain(notes).chain(aside).map(|(place, text)| {
+        let standing = system.chain(notes).chain(aside);
+        for (place, text) in standing.clone() {
+            let (place, item) = match place {
+                TextPlace::SystemFront | TextPlace::SystemEnd => ("system", None),
+                TextPlace::Item(item) => ("message", Some(item)),
+            };
+            read.trace.stands(place, item, text, || origin(&known, slots, text));
+        }
+        let Some(witness) = witness else { return };
+        let standing = standing.map(|(place, text)| {
             let (source, kind) = origin(&known, slots, text);
             StandingText { source, kind, place, text: text.clone() }
         });
         witness.see(Sight::Texts(standing.collect()));
     }
+}
+
+fn has_texts(scene: &Scene) -> bool {
+    let aside = || scene.results.iter().any(|result| !result.append.is_empty());
+    !scene.system.is_empty() || scene.notes.iter().any(|note| !note.texts.is_empty()) || aside()
 }
 
 /// Whose text it is. Layout system makes texts of slots anew for every request and records none.

@@ -6,7 +6,9 @@ use crate::hooks::contract::Event;
 use crate::hooks::report::{HookReport, Status};
 use crate::hooks::runner::{Invocation, Output};
 use crate::hooks::variables::Variables;
-use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals, sending};
+use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals, recorded, sending};
+use crate::inspect::{Clip, News, Trace};
+use crate::session::record::{SessionKey, Tenant};
 use futures_util::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -38,13 +40,14 @@ pub struct Firing<'a> {
     kind: EventKind,
     event: &'a Event,
     deadline: Option<Instant>,
+    trace: &'a Trace,
     variables: Variables<'a>,
 }
 
 impl<'a> Firing<'a> {
     pub(super) fn new(pipeline: &'a Pipeline, kind: EventKind, event: &'a Event, context: FireContext<'a>) -> Self {
         let variables = Variables::new(kind, event, context.headers);
-        Self { pipeline, kind, event, deadline: context.deadline, variables }
+        Self { pipeline, kind, event, deadline: context.deadline, trace: context.trace, variables }
     }
 }
 
@@ -131,6 +134,7 @@ impl Firing<'_> {
         }
         if !report.outcome.propose.is_empty() {
             proposals::hand_on(self.pipeline.knowledge(), self.event, report).await;
+            self.pipeline.recorder.tell(None, || News::Proposal { id: None });
         }
         if let Some(bus) = self.pipeline.bus.as_deref().filter(|_| !report.outcome.send.is_empty()) {
             sending::hand_on(bus, self.event, report).await;
@@ -159,9 +163,26 @@ impl Firing<'_> {
             let effects = would.join(", ");
             tracing::info!(hook = name, event, effects, "hook {name:?} is audited: nothing applied");
         }
+        self.show(report, &would);
         if let Some(witness) = self.pipeline.witness() {
             witness.see(Sight::Hook { event: self.kind, report: Box::new(report.clone()) });
         }
+    }
+}
+
+impl Firing<'_> {
+    /// Shows the run to people: with its request, or as what happened to a session.
+    fn show(&self, report: &HookReport, would: &[&'static str]) {
+        let run = |room: &mut Clip| recorded::run(self.kind, report, would, room);
+        if self.trace.is_some() {
+            return self.trace.hook(run);
+        }
+        let recorder = &self.pipeline.recorder;
+        let Some(run) = recorder.is_watched().then(|| run(&mut Clip::default())).flatten() else { return };
+        let session = &self.event.session;
+        let tenant = Tenant(session.tenant.clone());
+        let key = SessionKey { tenant, id: session.id.clone(), agent: session.agent.clone() };
+        recorder.tell(Some(&key), || News::Hook { request: None, run: run.bare() });
     }
 }
 

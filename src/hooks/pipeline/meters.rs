@@ -1,5 +1,6 @@
 //! Counts what becomes of one hook. Each figure is looked up once, when it is first needed: a look-up by name and labels costs
 //! more than a condition that does not hold, and a thousand hooks that never ran are no figures.
+use super::tally::{Tallies, Tally};
 use crate::config::EventKind;
 use crate::hooks::report::{HookReport, Status};
 use crate::telemetry::names;
@@ -16,6 +17,7 @@ struct Figures {
     skipped: OnceLock<Counter>,
     failed: OnceLock<Counter>,
     seconds: OnceLock<Histogram>,
+    tallies: Tallies,
 }
 
 impl Meters {
@@ -25,7 +27,9 @@ impl Meters {
 
     /// Counts a hook whose condition does not hold.
     pub(super) fn skip(&self, kind: EventKind, hook: &Arc<str>) {
-        self.runs(kind, &Status::SkippedByWhen, hook);
+        if let Some(figures) = self.runs(kind, &Status::SkippedByWhen, hook) {
+            figures.tallies.skip();
+        }
     }
 
     /// Counts a run, and what an audited hook would have done.
@@ -37,11 +41,17 @@ impl Meters {
                 .get_or_init(|| metrics::histogram!(names::HOOK_SECONDS, &labels(kind, &report.hook)[..]));
             seconds.record(report.duration);
         }
+        figures.tallies.count(report, would);
         for effect in would {
             let [hook, event] = labels(kind, &report.hook);
             let labels = [hook, event, ("effect", SharedString::const_str(effect))];
             metrics::counter!(names::HOOK_AUDITS, &labels[..]).increment(1);
         }
+    }
+
+    /// What became of it, by event.
+    pub(super) fn tallies(&self) -> Vec<(EventKind, Tally)> {
+        self.0.iter().map(|(kind, figures)| (*kind, figures.tallies.now())).collect()
     }
 
     fn runs(&self, kind: EventKind, status: &Status, hook: &Arc<str>) -> Option<&Figures> {
