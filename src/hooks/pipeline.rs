@@ -13,7 +13,7 @@ use super::runner::{House, MAX_PROCESSES};
 use super::{HookFailure, HookReport, HooksError, When, Witness};
 use crate::bus::Bus;
 use crate::config::{self, EventKind, Inspect};
-use crate::inspect::{Recorder, Trace};
+use crate::inspect::{Recorder, Recording};
 use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
 use crate::telemetry::audit::Audit;
@@ -46,8 +46,8 @@ pub struct FireContext<'a> {
     pub headers: &'a HeaderMap,
     /// When all hooks must be done, whatever their own timeouts; `None` when nobody waits for them.
     pub deadline: Option<Instant>,
-    /// The request that they run for; [`Trace::NONE`] at the end of a session.
-    pub trace: &'a Trace,
+    /// The request that they run for; [`Recording::NONE`] at the end of a session.
+    pub recording: &'a Recording,
 }
 
 impl Pipeline {

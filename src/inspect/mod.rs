@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request    what is kept of one request            table      the last requests of each session, bounded: pure
-//! trace      writes it while the request goes on    recorder   Recorder: the table, and who watches
+//! recording  writes it while the request goes on    recorder   Recorder: the table, and who watches
 //! texts      what is kept of texts                  news       one thing that happened, as programs read it
 //! bodies     bodies before and after, if wanted     breaks     what hooks cost of providers' caches
 //! ```
@@ -13,17 +13,17 @@ mod bodies;
 mod breaks;
 mod news;
 mod recorder;
+mod recording;
 mod request;
 mod table;
 #[cfg(test)]
 mod testing;
 mod texts;
-mod trace;
 
 pub use bodies::Bodies;
 pub use breaks::Break;
 pub use news::{Happened, News};
 pub use recorder::{Recorder, Watching};
+pub use recording::{Opening, Recording};
 pub use request::{Budget, Cache, Continuation, HookRun, Input, Made, Request, Said, Standing, State, Written};
 pub use texts::{Clip, clip};
-pub use trace::{Opening, Trace};

@@ -2,9 +2,9 @@
 use super::bodies::Bodies;
 use super::breaks::{Break, Breaks};
 use super::news::{Happened, News};
+use super::recording::{Opening, Recording};
 use super::request::Request;
 use super::table::{Entry, Table};
-use super::trace::{Opening, Trace};
 use crate::config::Inspect;
 use crate::session::record::SessionKey;
 use parking_lot::Mutex;
@@ -58,14 +58,14 @@ impl Recorder {
     }
 
     /// A request begins.
-    pub fn begin(&self, opening: Opening<'_>) -> Trace {
+    pub fn begin(&self, opening: Opening<'_>) -> Recording {
         if self.settings.requests_per_session == 0 {
-            return Trace::NONE;
+            return Recording::NONE;
         }
         let number = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let entry = Arc::new(Entry::new(number, opening.key.clone(), opening.request()));
         let before = self.shared.table.lock().push(entry.clone(), self.settings.requests_per_session);
-        Trace::new(self.clone(), entry, before)
+        Recording::new(self.clone(), entry, before)
     }
 
     pub(super) const fn keeps_bodies(&self) -> bool {

@@ -7,7 +7,7 @@ use crate::support::soon;
 use hookgate::config::{Config, EventKind, Source, parse, process_env};
 use hookgate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, ToolInfo};
 use hookgate::hooks::{FireContext, HookReport, Outcome, Pipeline, Status};
-use hookgate::inspect::Trace;
+use hookgate::inspect::Recording;
 use http::HeaderMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -220,7 +220,7 @@ impl Bench {
             }),
             ..prompted()
         };
-        let context = FireContext { headers: &HeaderMap::new(), deadline: None, trace: &Trace::NONE };
+        let context = FireContext { headers: &HeaderMap::new(), deadline: None, recording: &Recording::NONE };
         let reports = soon(self.pipeline.fire(kind, &event, context)).await;
         let [HookReport { status, outcome, warnings, .. }] = reports.try_into().unwrap();
         assert!(!matches!(status, Status::Failed(_)) && warnings.is_empty(), "{status:?} {warnings:?}");

@@ -8,7 +8,7 @@ use crate::gateway::answer_head;
 use crate::gateway::failure::Failure;
 use crate::gateway::leg_request::{LegBody, LegRequest};
 use crate::gateway::legs::Ended;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::json::{Doc, Rope};
 use crate::session::profile::Profile;
 use crate::session::record::SessionKey;
@@ -23,7 +23,7 @@ pub(super) struct Origin {
     pub(super) turns: Arc<Turns>,
     pub(super) endpoint: Endpoint,
     /// The request.
-    pub(super) trace: Trace,
+    pub(super) recording: Recording,
     /// Which client.
     profile: Arc<Profile>,
     /// Whose it is, where that is known.
@@ -35,7 +35,7 @@ impl Origin {
         Self {
             turns: turns.clone(),
             endpoint: read.endpoint().clone(),
-            trace: read.trace.clone(),
+            recording: read.recording.clone(),
             profile: read.profile.clone(),
             session: session.cloned(),
         }

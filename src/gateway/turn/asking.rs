@@ -1,7 +1,7 @@
 //! What it takes to ask hooks about an answer while it comes.
 use super::Turns;
 use super::occasion::Occasion;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::session::conversation::{Live, State, Turn};
 use http::HeaderMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) struct Asking {
     /// The client's.
     pub(super) headers: Arc<HeaderMap>,
     /// The request whose answer it is.
-    pub(super) trace: Trace,
+    pub(super) recording: Recording,
     /// The running turn's id.
     pub(super) turn: String,
 }

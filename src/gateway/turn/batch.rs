@@ -9,7 +9,7 @@ use super::{Prepared, TurnError, Turns};
 use crate::context::Operation;
 use crate::context::placement::Scene;
 use crate::dialect::Endpoint;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::json::{Doc, ScanError, Span, Splice};
 use crate::session::profile::RequestKind;
 use std::sync::Arc;
@@ -53,6 +53,6 @@ impl Turns {
         let rename = self.rename(&doc);
         let asked = Asked { endpoint, body, ..batch.asked.clone() };
         let (profile, deadline) = (batch.profile.clone(), batch.deadline);
-        Ok(Read { asked, doc, view, rename, profile, kind: RequestKind::Batch, deadline, trace: Trace::NONE })
+        Ok(Read { asked, doc, view, rename, profile, kind: RequestKind::Batch, deadline, recording: Recording::NONE })
     }
 }

@@ -62,7 +62,7 @@ impl Turns {
         let binding =
             Binding { tools, asks: self.pipeline.has(EventKind::ToolCall) || self.has_mailbox(&identity.key) };
         let number = identity.live.state.lock().record.turn.as_ref().map_or(0, |turn| turn.number);
-        read.trace.goes_up(number, &read.asked.body, body.as_ref());
+        read.recording.goes_up(number, &read.asked.body, body.as_ref());
         let follow = Follow::new(self.clone(), read, identity, said, binding);
         Ok(Prepared::Send { body, upward, follow: Box::new(follow) })
     }
@@ -118,7 +118,7 @@ impl Turns {
             charge(&mut state, &budget);
             (entry, budget.spent())
         };
-        self.account(&read.trace, spent, &cuts);
+        self.account(&read.recording, spent, &cuts);
         entry
     }
 
@@ -148,7 +148,7 @@ impl Turns {
             for source in &broken_by {
                 metrics::counter!(names::CACHE_BREAKS, "hook" => source.clone()).increment(1);
             }
-            show_cache(&read.trace, &kept, broken_by);
+            show_cache(&read.recording, &kept, broken_by);
         }
         state.prefix = Some(prefix);
     }

@@ -102,7 +102,7 @@ impl Directing {
         let refusal = match may_answer {
             Ok(()) => match self.again.send(leg, reply()).await {
                 Ok(body) => {
-                    self.again.origin.trace.goes_on("refused_calls", None);
+                    self.again.origin.recording.goes_on("refused_calls", None);
                     mail.into_iter().for_each(carry);
                     metrics::counter!(names::REFUSED_CALLS, "result" => "answered").increment(1);
                     return Next::Leg(body);

@@ -3,7 +3,7 @@ use super::Turns;
 use super::occasion::{Occasion, Particulars, TurnEnd};
 use crate::config::EventKind;
 use crate::hooks::FireContext;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::session::barrier::Running;
 use crate::session::store::keys;
 use bytes::Bytes;
@@ -80,7 +80,13 @@ impl Turns {
     }
 
     /// Runs the hooks and stores what they say; then the session's next prompt may go on.
-    pub(super) fn end(self: &Arc<Self>, ending: Ending, headers: Arc<HeaderMap>, mut running: Running, trace: Trace) {
+    pub(super) fn end(
+        self: &Arc<Self>,
+        ending: Ending,
+        headers: Arc<HeaderMap>,
+        mut running: Running,
+        recording: Recording,
+    ) {
         let turns = self.clone();
         self.tasks.spawn(async move {
             // Bounded as a prompt's wait is: an end that is never taken by its client must not hold up those behind it.
@@ -88,13 +94,13 @@ impl Turns {
             if tokio::time::timeout(patience, running.in_order()).await.is_err() {
                 tracing::warn!(session = %ending.occasion.session, "an earlier stop still runs; the next one does not wait longer");
             }
-            turns.run(&ending, &headers, &trace).await;
+            turns.run(&ending, &headers, &recording).await;
             drop(running);
         });
     }
 
     /// The hooks of one ending, without waiting or being waited for.
-    pub(super) async fn run(&self, ending: &Ending, headers: &HeaderMap, trace: &Trace) {
+    pub(super) async fn run(&self, ending: &Ending, headers: &HeaderMap, recording: &Recording) {
         let kind = ending.kind();
         let key = &ending.occasion.session;
         if let Ok(Some(record)) = self.sessions.records.get(key).await {
@@ -103,7 +109,7 @@ impl Turns {
             let particulars =
                 Particulars { identity: &identity, turn: Some(&ending.turn), reason, ..Particulars::default() };
             let event = ending.occasion.event(kind, Some(&record), particulars);
-            let reports = self.pipeline.fire(kind, &event, FireContext { headers, deadline: None, trace }).await;
+            let reports = self.pipeline.fire(kind, &event, FireContext { headers, deadline: None, recording }).await;
             self.apply(record, kind, &reports, |_| {}).await;
         }
         if kind == EventKind::SessionStop {

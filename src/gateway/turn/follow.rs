@@ -23,7 +23,7 @@ use crate::gateway::errors::GatewayError;
 use crate::gateway::guard::StreamGuard;
 use crate::gateway::leg_request::LegRequest;
 use crate::gateway::legs::Bound;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::json::Rope;
 use crate::session::answering::Answering;
 use crate::session::barrier::Running;
@@ -41,7 +41,7 @@ use tokio::task::JoinHandle;
 pub struct Follow {
     turns: Arc<Turns>,
     live: Arc<Live>,
-    trace: Trace,
+    recording: Recording,
     /// Only where a hook listens to the end of turns.
     occasion: Option<Arc<Occasion>>,
     /// The client's; empty where no hook reads them.
@@ -91,7 +91,7 @@ impl Follow {
             model,
             occasion,
             headers,
-            trace: read.trace.clone(),
+            recording: read.recording.clone(),
             dialect: read.endpoint().dialect,
             form: read.view.form,
             answer_ends_history: identity.chain.is_open(&read.view),
@@ -120,8 +120,8 @@ impl Follow {
     }
 
     /// The request.
-    pub fn trace(&self) -> &Trace {
-        &self.trace
+    pub fn recording(&self) -> &Recording {
+        &self.recording
     }
 
     /// The upstream was not reached, or did not answer.
@@ -145,7 +145,7 @@ impl Follow {
         guard: Option<StreamGuard>,
         again: Option<(LegRequest, Rope)>,
     ) -> Result<Watched, GatewayError> {
-        self.trace.answered(status.as_u16());
+        self.recording.answered(status.as_u16());
         if !status.is_success() {
             self.fail("upstream_error", Some(&format!("HTTP status {}", status.as_u16())), None);
             return Ok(Watched::only(guard));
@@ -189,7 +189,7 @@ impl Follow {
                 live: self.live.clone(),
                 occasion,
                 headers: self.headers.clone(),
-                trace: self.trace.clone(),
+                recording: self.recording.clone(),
                 turn: self.turn.clone(),
             })
         });
@@ -211,7 +211,7 @@ impl Follow {
 
     /// The stop of a turn that was delivered.
     pub(super) fn end(&self, ending: Ending, running: Running) {
-        self.turns.end(ending, self.headers.clone(), running, self.trace.clone());
+        self.turns.end(ending, self.headers.clone(), running, self.recording.clone());
     }
 
     /// A stop that is void: the answer was not delivered.
@@ -241,7 +241,7 @@ impl Follow {
     /// The upstream has accepted the request: what it shows is delivered. Noted before the client sees the answer's end.
     fn note_mail(&mut self) {
         let Some(mail) = self.mail.take() else { return };
-        self.trace.delivered(mail.ids());
+        self.recording.delivered(mail.ids());
         let (turns, number) = (self.turns.clone(), self.number);
         self.noting = Some(self.turns.tasks.spawn(async move { turns.delivered(mail, number).await }));
     }
@@ -288,7 +288,7 @@ impl Drop for Follow {
         if !self.settled {
             self.fail("client_gone", None, None);
         }
-        self.trace.over();
+        self.recording.over();
         // Idle time begins with the end of the answer.
         self.turns.sessions.records.touch(&self.live.key, Timestamp::now());
     }

@@ -42,7 +42,7 @@ impl Asking {
         for turn in self.turns.pipeline.in_order(kind) {
             let particulars = Particulars { identity, tool: Some(asked(&call, &input)), ..Particulars::default() };
             let event = self.occasion.event(kind, record.as_deref(), particulars);
-            let context = FireContext { headers: &self.headers, deadline: None, trace: &self.trace };
+            let context = FireContext { headers: &self.headers, deadline: None, recording: &self.recording };
             let firing = self.turns.pipeline.firing(kind, &event, context);
             let (report, _) = turn.fire(&firing, |report| fits(report, &call)).await;
             said.extend(report.outcome.context.iter().map(|text| (report.hook.clone(), text.clone())));
@@ -85,7 +85,7 @@ impl Asking {
             }
             budget.spent()
         };
-        self.turns.account(&self.trace, spent, &cuts);
+        self.turns.account(&self.recording, spent, &cuts);
         self.turns.commit(&self.live, Change::default()).await;
     }
 }

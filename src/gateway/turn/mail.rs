@@ -80,8 +80,8 @@ impl Mail {
         let Some((carrying, text)) = self.take(true).await else { return Ok(None) };
         let told = text.clone();
         let body = again.send(leg, LegReply::Message(text)).await?;
-        again.origin.trace.goes_on("message", Some(&told));
-        again.origin.trace.delivered(carrying.ids());
+        again.origin.recording.goes_on("message", Some(&told));
+        again.origin.recording.delivered(carrying.ids());
         again.joined.lock().carry(carrying);
         metrics::counter!(names::CONTINUATIONS, "result" => "message").increment(1);
         tracing::info!(session = %self.live.key, "a message sends the model back to work");

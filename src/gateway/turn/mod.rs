@@ -334,7 +334,7 @@ impl Turns {
     ) -> Result<Prepared, TurnError> {
         let Policed { body, upward, reply, tools } = self.police(&read, None, edits, placed).await?;
         if reply.is_none() {
-            read.trace.goes_up(0, &read.asked.body, body.as_ref());
+            read.recording.goes_up(0, &read.asked.body, body.as_ref());
         }
         let bound = Unattended::new(self, &read, key.as_deref(), tools).map(Box::new);
         Ok(match reply {
@@ -345,7 +345,7 @@ impl Turns {
     }
 
     fn reply(&self, read: &read::Read, key: Option<&SessionKey>, text: String) -> Prepared {
-        read.trace.replied();
+        read.recording.replied();
         let dialect = dialect::of(read.endpoint().dialect);
         let reply = Reply {
             text,

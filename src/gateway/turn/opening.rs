@@ -20,7 +20,8 @@ impl Turns {
         let request = self.neutral(read, kind);
         let particulars = Particulars { identity: &activation, request, ..Particulars::default() };
         let event = self.occasion(read, identity).event(kind, Some(&identity.record), particulars);
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
+        let context =
+            FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), recording: &read.recording };
         let reports = self.pipeline.fire(kind, &event, context).await;
         if let Some(text) = refusal(&reports) {
             self.leave_out(read, identity, &text).await;

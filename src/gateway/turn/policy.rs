@@ -95,7 +95,8 @@ impl Turns {
         };
         let request_id = read.asked.request_id.to_string();
         let record = identity.map(|identity| identity.record.clone());
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
+        let context =
+            FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), recording: &read.recording };
         // The same for all hooks but those that look into the request, which is another one behind each edit.
         let particulars = Particulars { identity: &request_id, ..Particulars::default() };
         let event = occasion.event(kind, record.as_deref(), particulars);

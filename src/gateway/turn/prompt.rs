@@ -9,7 +9,7 @@ use crate::context::budget::Budget;
 use crate::context::digest::NormalForm;
 use crate::context::{Digest, Step};
 use crate::hooks::{FireContext, HookReport};
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::session::anchor::Anchor;
 use crate::session::conversation::{Change, ConversationLayout, State, Turn};
 use crate::session::ledger::{Entry, What};
@@ -57,7 +57,7 @@ impl Turns {
                 placing
             }
         };
-        self.account(&read.trace, placing.spent, &placing.cuts);
+        self.account(&read.recording, placing.spent, &placing.cuts);
         self.record(identity, placing.entries).await;
         refused
     }
@@ -112,7 +112,8 @@ impl Turns {
         }
         let particulars = Particulars { identity: turn, request: self.neutral(read, kind), ..Particulars::default() };
         let event = self.occasion(read, identity).event(kind, Some(&identity.record), particulars);
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
+        let context =
+            FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), recording: &read.recording };
         self.pipeline.fire(kind, &event, context).await
     }
 
@@ -152,7 +153,7 @@ impl Turns {
     }
 
     /// Counts and logs what became of the room for hooks' texts.
-    pub(super) fn account(&self, trace: &Trace, spent: usize, cuts: &[Cut]) {
+    pub(super) fn account(&self, recording: &Recording, spent: usize, cuts: &[Cut]) {
         self.meters.injected(spent);
         let limit = self.config.lifecycle.max_injected_context_chars;
         for Cut { source, partly, lost } in cuts {
@@ -163,7 +164,7 @@ impl Turns {
                 "context of hook {source:?} was {what}: over max_injected_context_chars ({limit})"
             );
         }
-        self.show_budget(trace, spent, cuts);
+        self.show_budget(recording, spent, cuts);
     }
 
     /// Puts entries into the ledger and stores them with the node of this request, durably: a crash from here on replays

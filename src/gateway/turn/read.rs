@@ -5,7 +5,7 @@ use crate::config::EventKind;
 use crate::context::{Item, Operation, RequestView, Role, Step};
 use crate::dialect::{self, Dialect, DialectId, Endpoint, NeutralRequest, Reading, ViewError};
 use crate::gateway::request_id::RequestId;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
@@ -79,7 +79,7 @@ pub(super) struct Read {
     /// When all hooks before it goes up must be done.
     pub deadline: Instant,
     /// What is shown of it.
-    pub trace: Trace,
+    pub recording: Recording,
 }
 
 impl Read {
@@ -247,7 +247,7 @@ impl Turns {
             }
         };
         let mut read =
-            Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline, trace: Trace::NONE };
+            Read { asked, doc, view, profile, rename, kind: RequestKind::Turn, deadline, recording: Recording::NONE };
         read.kind = read.profile.kind(&read.facts());
         Ok(Looked::Read(Box::new(read)))
     }

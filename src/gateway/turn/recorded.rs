@@ -2,7 +2,7 @@
 use super::Turns;
 use super::read::Read;
 use crate::context::Step;
-use crate::inspect::{Cache, Opening, Trace};
+use crate::inspect::{Cache, Opening, Recording};
 use crate::session::prefix::Kept;
 use crate::session::record::SessionKey;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ impl Turns {
     /// The request's session is known: from now on it is shown.
     pub(super) fn record_request(&self, read: &mut Read, key: &Arc<SessionKey>) {
         let model = read.view.model.as_deref().unwrap_or_default();
-        read.trace = self.recorder.begin(Opening {
+        read.recording = self.recorder.begin(Opening {
             id: read.asked.request_id.to_string(),
             key,
             kind: read.kind_name(),
@@ -33,7 +33,7 @@ impl Turns {
 }
 
 /// How much of the request before is a prefix of this one, and at whose texts it breaks.
-pub(super) fn show_cache(trace: &Trace, kept: &Kept, broken_by: Vec<String>) {
+pub(super) fn show_cache(recording: &Recording, kept: &Kept, broken_by: Vec<String>) {
     let Kept { before, client, sent, .. } = *kept;
-    trace.cache(|| Cache { before, client, sent, broken_by, reread_tokens: None });
+    recording.cache(|| Cache { before, client, sent, broken_by, reread_tokens: None });
 }

@@ -107,7 +107,8 @@ impl Turns {
     ) -> Vec<HookReport> {
         let kind = EventKind::ToolResult;
         let event = occasion.event(kind, Some(&identity.record), particulars);
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
+        let context =
+            FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), recording: &read.recording };
         let firing = self.pipeline.firing(kind, &event, context);
         let hooks: Vec<_> = self.pipeline.in_order(kind).collect();
         let fired = hooks.iter().map(|hook| hook.fire(&firing, |report| has_place(read, spot, report)));
@@ -143,7 +144,7 @@ impl Turns {
         });
         let entries = entries.collect();
         charge(&mut state, &budget);
-        self.account(&read.trace, budget.spent(), &cuts);
+        self.account(&read.recording, budget.spent(), &cuts);
         entries
     }
 

@@ -3,7 +3,7 @@ use super::ending::Ending;
 use super::{TurnError, Turns};
 use crate::config::{self, EventKind, OnStoreError};
 use crate::context::Digest;
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use crate::session::conversation::{Change, Live};
 use crate::session::record::SessionKey;
 use crate::session::records::{Found, Pending};
@@ -83,7 +83,7 @@ impl Turns {
                         self.forget(&at).await;
                     }
                     let running = self.sessions.barrier.raise(&ending.occasion.session);
-                    self.end(ending, Arc::new(HeaderMap::new()), running, Trace::NONE);
+                    self.end(ending, Arc::new(HeaderMap::new()), running, Recording::NONE);
                 }
                 Err(error) => {
                     let at = String::from_utf8_lossy(&at);

@@ -55,7 +55,7 @@ impl Stopping {
         let identity = format!("{}/{}", self.asking.turn, end.attempt);
         let particulars = Particulars { identity: &identity, turn: Some(&end), ..Particulars::default() };
         let event = self.asking.occasion.event(kind, Some(&record), particulars);
-        let context = FireContext { headers: &self.asking.headers, deadline: None, trace: &again.origin.trace };
+        let context = FireContext { headers: &self.asking.headers, deadline: None, recording: &again.origin.recording };
         match Verdict::of(&self.asking.turns.pipeline.fire(kind, &event, context).await) {
             Verdict::Stop => Ok(None),
             Verdict::Continue(message) => Ok(Some(message)),
@@ -89,7 +89,7 @@ impl Stopping {
         count(&self.asking.turns, &self.asking.live, &self.asking.turn)?;
         let told = message.clone();
         let body = again.send(leg, LegReply::Message(message)).await?;
-        again.origin.trace.goes_on("hook", Some(&told));
+        again.origin.recording.goes_on("hook", Some(&told));
         metrics::counter!(names::CONTINUATIONS, "result" => "continued").increment(1);
         tracing::info!(session = %self.asking.live.key, turn = self.asking.occasion.turn, "a hook sends the model back to work");
         Ok(body)

@@ -5,7 +5,7 @@ use super::occasion::{Occasion, Particulars};
 use super::owner::scope_of;
 use crate::config::EventKind;
 use crate::hooks::FireContext;
-use crate::inspect::{News, Trace};
+use crate::inspect::{News, Recording};
 use crate::session::leases::Lease;
 use crate::session::record::SessionKey;
 use crate::session::records::Found;
@@ -84,7 +84,7 @@ impl Turns {
             Some(&record),
             Particulars { identity: &activation, reason: Some(reason), ..Particulars::default() },
         );
-        let context = FireContext { headers: &HeaderMap::new(), deadline: None, trace: &Trace::NONE };
+        let context = FireContext { headers: &HeaderMap::new(), deadline: None, recording: &Recording::NONE };
         let reports = self.pipeline.fire(kind, &event, context).await;
         self.apply(record, kind, &reports, |record| record.ended_at = Some(Timestamp::now())).await;
         let by = if reason == IDLE { IDLE } else { "admin" };

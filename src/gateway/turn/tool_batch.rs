@@ -72,7 +72,8 @@ impl Turns {
         let particulars =
             Particulars { identity: &event_identity, request, batch: Some(batch.into()), ..Particulars::default() };
         let event = self.occasion(read, identity).event(kind, Some(&identity.record), particulars);
-        let context = FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), trace: &read.trace };
+        let context =
+            FireContext { headers: &read.asked.headers, deadline: Some(read.deadline), recording: &read.recording };
         let firing = self.pipeline.firing(kind, &event, context);
         let fired = hooks.iter().map(|hook| hook.fire(&firing, |report| has_place(read, spot, report)));
         let reports = join_all(fired).await.into_iter().map(|(report, _)| report).collect();

@@ -5,7 +5,7 @@ use super::read::Read;
 use crate::context::placement::{Placed, Scene, SystemEdge, TextKind};
 use crate::hooks::Sight;
 use crate::hooks::witness::{Asked, Spending, StandingText, TextPlace};
-use crate::inspect::{Budget, Trace};
+use crate::inspect::{Budget, Recording};
 use crate::json::Doc;
 use crate::session::placing::{Cut, SlotText};
 
@@ -19,10 +19,10 @@ impl Turns {
     }
 
     /// Texts were given room.
-    pub(super) fn show_budget(&self, trace: &Trace, used: usize, cuts: &[Cut]) {
+    pub(super) fn show_budget(&self, recording: &Recording, used: usize, cuts: &[Cut]) {
         let limit = self.config.lifecycle.max_injected_context_chars;
         if used > 0 || !cuts.is_empty() {
-            trace.budget(|| {
+            recording.budget(|| {
                 let of =
                     |partly: bool| cuts.iter().filter(move |cut| cut.partly == partly).map(|cut| cut.source.clone());
                 Budget { used, limit, cut: of(true).collect(), left_out: of(false).collect() }
@@ -45,7 +45,7 @@ impl Turns {
     /// What stands in a request.
     pub(super) fn show_scene(&self, read: &Read, identity: &Identity, slots: &[SlotText<'_>], scene: &Scene) {
         let witness = self.pipeline.witness();
-        if (witness.is_none() && !read.trace.is_some()) || !has_texts(scene) {
+        if (witness.is_none() && !read.recording.is_some()) || !has_texts(scene) {
             return witness.into_iter().for_each(|witness| witness.see(Sight::Texts(Vec::new())));
         }
         let edge = match scene.edge {
@@ -65,7 +65,7 @@ impl Turns {
                 TextPlace::SystemFront | TextPlace::SystemEnd => ("system", None),
                 TextPlace::Item(item) => ("message", Some(item)),
             };
-            read.trace.stands(place, item, text, || origin(&known, slots, text));
+            read.recording.stands(place, item, text, || origin(&known, slots, text));
         }
         let Some(witness) = witness else { return };
         let standing = standing.map(|(place, text)| {

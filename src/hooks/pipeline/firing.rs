@@ -7,7 +7,7 @@ use crate::hooks::report::{HookReport, Status};
 use crate::hooks::runner::{Invocation, Output};
 use crate::hooks::variables::Variables;
 use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals, recorded, sending};
-use crate::inspect::{Clip, News, Trace};
+use crate::inspect::{Clip, News, Recording};
 use crate::session::record::{SessionKey, Tenant};
 use futures_util::FutureExt;
 use std::any::Any;
@@ -40,14 +40,14 @@ pub struct Firing<'a> {
     kind: EventKind,
     event: &'a Event,
     deadline: Option<Instant>,
-    trace: &'a Trace,
+    recording: &'a Recording,
     variables: Variables<'a>,
 }
 
 impl<'a> Firing<'a> {
     pub(super) fn new(pipeline: &'a Pipeline, kind: EventKind, event: &'a Event, context: FireContext<'a>) -> Self {
         let variables = Variables::new(kind, event, context.headers);
-        Self { pipeline, kind, event, deadline: context.deadline, trace: context.trace, variables }
+        Self { pipeline, kind, event, deadline: context.deadline, recording: context.recording, variables }
     }
 }
 
@@ -174,8 +174,8 @@ impl Firing<'_> {
     /// Shows the run to people: with its request, or as what happened to a session.
     fn show(&self, report: &HookReport, would: &[&'static str]) {
         let run = |room: &mut Clip| recorded::run(self.kind, report, would, room);
-        if self.trace.is_some() {
-            return self.trace.hook(run);
+        if self.recording.is_some() {
+            return self.recording.hook(run);
         }
         let recorder = &self.pipeline.recorder;
         let Some(run) = recorder.is_watched().then(|| run(&mut Clip::default())).flatten() else { return };

@@ -6,7 +6,7 @@ use crate::hooks::report::Status;
 use crate::hooks::runner::testing::event;
 use crate::hooks::runner::{Invocation, Output, Runner};
 use crate::hooks::{Outcome, Verdict};
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -51,8 +51,11 @@ fn pipeline(hooks: &[Hook]) -> Pipeline {
 
 async fn fire_until(pipeline: &Pipeline, deadline: Option<Duration>) -> Vec<HookReport> {
     let headers = HeaderMap::new();
-    let context =
-        FireContext { headers: &headers, deadline: deadline.map(|time| Instant::now() + time), trace: &Trace::NONE };
+    let context = FireContext {
+        headers: &headers,
+        deadline: deadline.map(|time| Instant::now() + time),
+        recording: &Recording::NONE,
+    };
     pipeline.fire(EventKind::PromptSubmit, &event(), context).await
 }
 
@@ -194,7 +197,7 @@ async fn the_request_goes_to_those_who_asked() {
     let mut by_when = text("by_when");
     by_when.when = Some("size(tools) == 0".into());
     let headers = HeaderMap::new();
-    let context_of_event = FireContext { headers: &headers, deadline: None, trace: &Trace::NONE };
+    let context_of_event = FireContext { headers: &headers, deadline: None, recording: &Recording::NONE };
     let event = Event { request: Some(Arc::new(NeutralRequest::default())), ..event() };
     let all = pipeline(&[asking, silent.clone(), by_when.clone()]);
     let reports = all.fire(EventKind::PromptSubmit, &event, context_of_event).await;
@@ -265,7 +268,7 @@ async fn what_fails_or_is_audited_does_not_keep_a_turn_from_its_end() {
     ];
     let headers = HeaderMap::new();
     let verdict = async |hooks: &[Hook]| {
-        let context = FireContext { headers: &headers, deadline: None, trace: &Trace::NONE };
+        let context = FireContext { headers: &headers, deadline: None, recording: &Recording::NONE };
         let reports = pipeline(hooks).fire(EventKind::SessionStopping, &event(), context).await;
         let would = reports.first().and_then(|report| report.would.clone());
         (Verdict::of(&reports), would)

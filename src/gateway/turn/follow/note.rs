@@ -22,7 +22,7 @@ impl Follow {
             output: answer.usage.output,
         };
         self.turns.meters.tokens(&self.model, &usage);
-        self.trace.completed(outcome.name(), answer, usage);
+        self.recording.completed(outcome.name(), answer, usage);
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
@@ -75,9 +75,9 @@ impl Follow {
         metrics::counter!(names::TURNS, "outcome" => "failed", "dialect" => self.dialect.name()).increment(1);
         tracing::info!(session = self.live.key.id, turn = self.number, reason, error, "turn failed");
         if let Some(answer) = answer {
-            self.trace.completed("failed", answer, answer.usage);
+            self.recording.completed("failed", answer, answer.usage);
         }
-        self.trace.failed(reason, error);
+        self.recording.failed(reason, error);
         let mut turn = answer.map_or_else(|| unanswered(&self.turn), |a| TurnEnd::of(&self.turn, a));
         {
             let mut state = self.live.state.lock();
@@ -97,7 +97,7 @@ impl Follow {
         turn.error = error.map(str::to_owned);
         let ending = Ending { occasion: (*occasion).clone(), turn, reason: Some(reason.to_owned()) };
         let running = self.turns.sessions.barrier.raise(&self.live.key);
-        self.turns.end(ending, self.headers.clone(), running, self.trace.clone());
+        self.turns.end(ending, self.headers.clone(), running, self.recording.clone());
     }
 }
 

@@ -3,7 +3,7 @@ use crate::config::{self, Config, Source};
 use crate::hooks::contract::{Event, ToolInfo};
 use crate::hooks::runner::testing::{PATIENCE, call_of, event, eventually, is_alive, pid_in, turn};
 use crate::hooks::{FireContext, HookReport, Pipeline, Status};
-use crate::inspect::Trace;
+use crate::inspect::Recording;
 use http::HeaderMap;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -49,8 +49,11 @@ impl Project {
 
     async fn fire_within(&self, kind: EventKind, event: &Event, time: Option<Duration>) -> HookReport {
         let headers = HeaderMap::new();
-        let context =
-            FireContext { headers: &headers, deadline: time.map(|time| Instant::now() + time), trace: &Trace::NONE };
+        let context = FireContext {
+            headers: &headers,
+            deadline: time.map(|time| Instant::now() + time),
+            recording: &Recording::NONE,
+        };
         let fired = self.pipeline.fire(kind, event, context);
         let mut reports = tokio::time::timeout(PATIENCE, fired).await.expect("no hang");
         reports.pop().expect("the hook listens")

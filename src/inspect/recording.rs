@@ -92,7 +92,7 @@ impl Opening<'_> {
 
 /// Writes down what becomes of one request. When the last clone is gone, so is the request.
 #[derive(Debug, Clone, Default)]
-pub struct Trace(Option<Arc<Open>>);
+pub struct Recording(Option<Arc<Open>>);
 
 #[derive(Debug)]
 struct Open {
@@ -103,7 +103,7 @@ struct Open {
     room: Mutex<Clip>,
 }
 
-impl Trace {
+impl Recording {
     /// Of a request that nobody wants to see.
     pub const NONE: Self = Self(None);
 
