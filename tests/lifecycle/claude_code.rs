@@ -267,6 +267,7 @@ fn prompted() -> Event {
         tool: None,
         turn: None,
         reason: None,
+        trace: Default::default(),
     }
 }
 
