@@ -21,6 +21,7 @@ use crate::session::records::FLUSH_EVERY;
 use crate::session::store::shared::{News, Shared};
 use crate::session::store::{self, Measured, MemoryStore, Store, StoreError, keys};
 use crate::telemetry::audit::{self, Audit};
+use crate::telemetry::traces::{Traces, TracesError};
 use crate::telemetry::{metrics, names};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
@@ -79,6 +80,9 @@ pub enum AppError {
         /// Why.
         source: io::Error,
     },
+    /// Traces.
+    #[error(transparent)]
+    Traces(#[from] TracesError),
     /// What belongs to turns.
     #[error(transparent)]
     Turns(#[from] TurnsError),
@@ -96,6 +100,7 @@ pub struct Running {
     admin: Listening,
     ready: Arc<AtomicBool>,
     live: Arc<Live>,
+    traces: Traces,
 }
 
 /// One listener with everything that runs for it.
@@ -159,6 +164,7 @@ impl Running {
         }
         turns.close_hooks().await;
         turns.sessions().records.flush().await;
+        self.traces.close().await;
         self.admin.stop(Duration::ZERO).await;
     }
 }
@@ -174,7 +180,8 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let config = Arc::new(config);
     let turns = turns(&config, None).await?;
     turns.recover().await;
-    let gateway = Gateway::new(&config, turns)?;
+    let traces = config.telemetry.otlp.as_ref().map(Traces::open).transpose()?.unwrap_or_default();
+    let gateway = Gateway::new(&config, turns)?.traced(traces.clone());
     let places = Arc::new(Places::of(&config.limits));
     let at = listen(config.listen).await?;
     let at_admin = listen(config.admin.listen).await?;
@@ -197,7 +204,7 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
         let (bus, live) = (live.turns().bus().clone(), live.clone());
         admin.beside(spool.run(bus, move || live.turns().sessions().tenants.only()));
     }
-    Ok(Running { gateway, admin, ready, live })
+    Ok(Running { gateway, admin, ready, live, traces })
 }
 
 async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Arc<Turns>, AppError> {

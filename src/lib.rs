@@ -18,7 +18,7 @@
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
 //! | [`context`] | the neutral view of a request and an answer, budget, placement: pure |
 //! | [`config`] | as written, checked, resolved; policy tests as written |
-//! | [`telemetry`] | logs, metrics, the audit log, redaction |
+//! | [`telemetry`] | logs, metrics, traces, the audit log, redaction |
 //! | [`json`], [`sse`] | scan and splice, framing on bytes: pure |
 //!
 //! `json`, `sse`, `context` and `dialect` do no IO and start no tasks.

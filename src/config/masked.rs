@@ -90,7 +90,15 @@ pub fn masked(config: &Config) -> Value {
             "max_context_chars": knowledge.max_context_chars,
         },
         "bus": {"maildir": bus.maildir},
-        "telemetry": {"overhead_header": telemetry.overhead_header},
+        "telemetry": {
+            "overhead_header": telemetry.overhead_header,
+            "otlp": telemetry.otlp.as_ref().map_or_else(|| json!({"endpoint": null}), |otlp| json!({
+                "endpoint": otlp.endpoint,
+                "headers": masked_names(otlp.headers.iter().map(|(name, _)| name.as_str())),
+                "sample": otlp.sample,
+                "timeout": show_duration(otlp.timeout),
+            })),
+        },
         "audit": audit.as_ref().map_or_else(|| json!({"file": null}), |audit| json!({
             "file": audit.file,
             "max_size": show_size(usize::try_from(audit.max_size).unwrap_or(usize::MAX)),

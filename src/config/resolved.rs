@@ -6,7 +6,7 @@ use super::redis_url::RedisUrl;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
-use crate::telemetry::audit;
+use crate::telemetry::{audit, traces};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -243,6 +243,8 @@ pub struct Continuation {
 pub struct Telemetry {
     /// Whether answers say how long the gateway itself took.
     pub overhead_header: bool,
+    /// Where spans go; `None`: there are none.
+    pub otlp: Option<traces::Settings>,
 }
 
 /// `bus`.

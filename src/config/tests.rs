@@ -133,7 +133,7 @@ limits: { request_body: 1MiB, buffered_bytes: 2MB, hook_output: 512, held_respon
 continuation: { max_per_turn: 0 }
 knowledge: { dir: /var/knowledge, approve_token: "${KEY}", max_context_chars: 10 }
 bus: { maildir: /spool }
-telemetry: { overhead_header: true }
+telemetry: { overhead_header: true, otlp: { endpoint: "http://collector:4318", headers: { authorization: "${KEY}" }, sample: 0.25, timeout: 1s } }
 audit: { file: /var/log/audit.jsonl, max_size: 1MiB, keep: 2, bodies: true }
 hooks:
   - name: full
@@ -286,7 +286,15 @@ hooks:
         "maildir": "/spool"
       },
       "telemetry": {
-        "overhead_header": true
+        "overhead_header": true,
+        "otlp": {
+          "endpoint": "http://collector:4318/",
+          "headers": {
+            "authorization": "***"
+          },
+          "sample": 0.25,
+          "timeout": "1s"
+        }
       },
       "audit": {
         "file": "/var/log/audit.jsonl",

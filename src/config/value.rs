@@ -49,6 +49,10 @@ pub(super) struct BaseUrl(pub(super) http::Uri);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url(pub(super) http::Uri);
 
+/// A part of a whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ratio(pub(super) f64);
+
 /// A path prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Prefix(pub(super) String);
@@ -90,6 +94,8 @@ scalar! {
     bool, "true or false", {"type": "boolean"}, |text| text.parse().ok();
     u32, "a whole number", {"type": "integer", "minimum": 0}, |text| text.parse().ok();
     Count, "a whole number", {"type": "integer", "minimum": 0}, |text| text.parse::<u32>().ok().map(|n| Self(n as usize));
+    Ratio, "a number from 0 to 1 such as 0.1", {"type": "number", "minimum": 0, "maximum": 1},
+        |text| text.parse().ok().filter(|part| (0.0..=1.0).contains(part)).map(Self);
     Size, "a size such as 64MiB, 10MB or 512", {"type": ["string", "integer"], "examples": ["64MiB", "10MB", 512]},
         |text| units::parse_size(text).map(Self);
     Duration, "a duration such as 500ms, 5s, 10m or 30d", {"type": "string", "examples": ["500ms", "5s", "10m", "30d"]},

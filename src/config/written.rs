@@ -12,7 +12,9 @@ use super::resolved::{
     WithoutId,
 };
 use super::section::section;
-use super::value::{BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Size, StoreKind, Url};
+use super::value::{
+    BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Ratio, Size, StoreKind, Url,
+};
 use crate::context::edit::Globs;
 use http::HeaderName;
 use serde_json::{Value as Json, json};
@@ -252,6 +254,20 @@ section! {
     struct Telemetry {
         /// Whether answers say how long the gateway itself took, in microseconds: x-hookgate-overhead-us.
         overhead_header: bool = "false",
+        /// Traces, for a collector that speaks OTLP over HTTP.
+        otlp: Otlp = "{}",
+    }
+
+    /// Where spans go.
+    struct Otlp {
+        /// The collector's address; without one there are no spans.
+        endpoint: At<Option<Url>> = "null",
+        /// Headers for it.
+        headers: At<Headers> = "{}",
+        /// Part of the requests that are traced where the client's trace context does not say.
+        sample: At<Ratio> = "1",
+        /// How long a batch may take.
+        timeout: At<Duration> = "10s",
     }
 
     /// The audit log: a line of JSON for each decision that changed, blocked or denied something.

@@ -163,6 +163,7 @@ fn asked(exchange: &Exchange<'_>, endpoint: Endpoint, headers: &HeaderMap, read:
         upstream: exchange.upstream.name().to_owned(),
         cached: exchange.upstream.is_cached(),
         request_id: exchange.id,
+        trace: exchange.trace.clone(),
     }
 }
 

@@ -14,6 +14,7 @@ mod earlier_answer;
 pub mod errors;
 mod failure;
 pub mod guard;
+mod held;
 pub mod inspect;
 pub mod keys;
 pub mod leg_request;
@@ -33,6 +34,7 @@ mod websocket;
 pub use client_body::{ClientBody, TooLarge};
 
 use crate::config::{self, Config};
+use crate::telemetry::traces::Traces;
 use crate::upstream::connect::Tls;
 use crate::upstream::{Upstream, UpstreamError};
 use admission::{Admission, Budget};
@@ -63,6 +65,7 @@ pub struct Gateway {
     /// `limits.request_body` in bytes.
     body_limit: u64,
     turns: Arc<Turns>,
+    traces: Traces,
 }
 
 /// Why a gateway can't be made of a configuration.
@@ -107,7 +110,14 @@ impl Gateway {
             budget: Budget::new(&config.limits),
             body_limit: config.limits.request_body as u64,
             turns,
+            traces: Traces::default(),
         })
+    }
+
+    /// Its requests are traced.
+    #[must_use]
+    pub fn traced(self, traces: Traces) -> Self {
+        Self { traces, ..self }
     }
 
     /// The same gateway under another configuration: what is in flight counts on, and an upstream that is in both keeps
@@ -131,6 +141,7 @@ impl Gateway {
             budget: self.budget.under(&config.limits),
             body_limit: config.limits.request_body as u64,
             turns: self.turns.under(config)?,
+            traces: self.traces.clone(),
         })
     }
 

@@ -1,9 +1,6 @@
 //! The upstream's answer on its way to the client.
-use super::admission::Place;
-use super::allowance::Seat;
 use super::answer_head::{EVENT_STREAM, is_type};
 use super::body::{BrokenOff, RelayBody};
-use super::clock::Lifetime;
 use super::errors::GatewayError;
 use super::guard::StreamGuard;
 use super::inspect::Following;
@@ -43,7 +40,7 @@ pub(super) async fn relay(
     answer: Answer,
     follow: Option<Following>,
     again: Option<(LegRequest, Rope)>,
-    place: (Place, Option<Seat>, Lifetime),
+    place: impl Send + 'static,
 ) -> Result<Response, GatewayError> {
     let Answer { response, place: lane } = answer;
     let (mut head, body) = response.into_parts();

@@ -5,6 +5,7 @@ use super::client_body::ClientBody;
 use super::clock::{Clock, OVERHEAD_HEADER, overhead};
 use super::earlier_answer::Renamed;
 use super::errors::{GatewayError, Shape};
+use super::held::Held;
 use super::inspect::{Inspected, Passage, inspect, set_session};
 use super::keys::Holder;
 use super::leg_request::LegRequest;
@@ -16,10 +17,12 @@ use super::router::{Route, RouteError};
 use super::spending::Payer;
 use super::websocket;
 use crate::config::Provider;
+use crate::context::Operation;
 use crate::context::view::AnswerForm;
 use crate::dialect::{self, DialectId, Endpoint};
 use crate::session::key::{PathIds, strip_session_prefix};
 use crate::session::record::Tenant;
+use crate::telemetry::traces::{self, Trace};
 use crate::telemetry::{names, redact};
 use crate::upstream::{Call, Upstream};
 use axum::body::Body;
@@ -41,6 +44,8 @@ pub struct Exchange<'a> {
     pub id: RequestId,
     /// Its time.
     pub clock: &'a Clock,
+    /// Its trace.
+    pub trace: &'a Trace,
     /// Where it goes.
     pub upstream: &'a Upstream,
     /// What it asks for, where that is something that hookgate looks into.
@@ -78,6 +83,21 @@ impl Exchange<'_> {
         Payer::of(self.holder.as_deref(), self.endpoint.as_ref())
     }
 
+    /// What is asked of the upstream, as traces call it.
+    fn called(&self) -> traces::Call<'_> {
+        let asks = self.endpoint.as_ref().filter(|endpoint| endpoint.operation == Operation::Generate);
+        let operation = asks.map(|endpoint| match endpoint.dialect {
+            DialectId::Gemini => "generate_content",
+            DialectId::Anthropic | DialectId::Chat | DialectId::Responses => "chat",
+        });
+        let provider = match self.upstream.provider() {
+            Provider::Anthropic => "anthropic",
+            Provider::OpenAi => "openai",
+            Provider::Gemini => "gcp.gemini",
+        };
+        traces::Call { operation, provider, host: self.upstream.host() }
+    }
+
     /// Reads the body into memory, within the gateway's budget, for hooks to look into.
     ///
     /// # Errors
@@ -95,7 +115,8 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
     let routed = Routed::of(&gateway, &head);
     let shape = shape(routed.endpoint.as_ref(), routed.route.as_ref().ok());
     let clock = Clock::start(shape.dialect);
-    let mut response = match answer(&gateway, (id, &clock), routed, head, body).await {
+    let trace = gateway.traces.begin(&head.method, &head.headers, shape.dialect.name(), &id);
+    let mut response = match answer(&gateway, (id, &clock, &trace), routed, head, body).await {
         Ok(response) => response,
         Err(error) => error.into_response(shape, &id),
     };
@@ -105,6 +126,10 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
         response.headers_mut().insert(OVERHEAD_HEADER, overhead(own));
     }
     count(shape.dialect, response.status());
+    if trace.is_on() {
+        let end = trace.answered(response.status());
+        response = response.map(|body| Body::new(Held::new(body, end)));
+    }
     response
 }
 
@@ -152,7 +177,7 @@ impl Routed {
 
 async fn answer(
     gateway: &Arc<Gateway>,
-    (id, clock): (RequestId, &Clock),
+    (id, clock, trace): (RequestId, &Clock, &Trace),
     routed: Routed,
     mut head: Parts,
     body: Body,
@@ -167,7 +192,7 @@ async fn answer(
     let body = body.map_err(ReadError::from)?;
 
     let query = head.uri.query().map(str::to_owned);
-    let exchange = Exchange { gateway, id, clock, upstream, endpoint, query, path_ids, holder };
+    let exchange = Exchange { gateway, id, clock, trace, upstream, endpoint, query, path_ids, holder };
     let Passage { body, follow, again, session, model } = match inspect(&exchange, &mut head.headers, body).await? {
         Inspected::Up(passage) => passage,
         Inspected::Answered(response) => return Ok(response),
@@ -179,6 +204,7 @@ async fn answer(
     if let Some(renamed) = &renamed {
         line = renamed.line(&line, &mut head.headers)?;
     }
+    let mut span = trace.call(exchange.called(), &mut head.headers);
     let credential = exchange.holder.as_ref().and_then(|holder| holder.credential(route.upstream)).cloned();
     let call = Call { method: head.method, line, headers: head.headers, body, credential };
     let again = again.map(|kept| {
@@ -188,6 +214,7 @@ async fn answer(
     let answer = match clock.elsewhere(upstream.send(call)).await {
         Ok(answer) => answer,
         Err(error) => {
+            span.failed(error.kind());
             if let Some(follow) = follow {
                 follow.unanswered(&error.to_string());
             }
@@ -195,7 +222,9 @@ async fn answer(
         }
     };
 
-    let mut response = relay(&exchange, answer, follow, again, (place, seat, lifetime)).await?;
+    span.answered(answer.response.status());
+    let held = (place, seat, lifetime, span);
+    let mut response = relay(&exchange, answer, follow, again, held).await?;
     if let Some(renamed) = renamed {
         response = renamed.present(response).await?;
     }

@@ -3,6 +3,7 @@ use crate::bus::{Kind, Written};
 use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;
 use crate::knowledge::Draft;
+use crate::telemetry::traces::Trace;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -51,6 +52,9 @@ pub struct Event {
     /// Why a turn failed or a session ended; only on `session.fail` and `session.end`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The request that it belongs to; not a part of what hooks read.
+    #[serde(skip)]
+    pub trace: Trace,
 }
 
 /// `session`.

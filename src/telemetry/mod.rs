@@ -1,9 +1,10 @@
-//! Logs, metrics, the audit log, redaction.
+//! Logs, metrics, traces, the audit log, redaction.
 
 pub mod audit;
 pub mod logs;
 pub mod metrics;
 pub mod names;
 pub mod redact;
+pub mod traces;
 
 pub use logs::Format;

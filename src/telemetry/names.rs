@@ -119,6 +119,8 @@ catalog! {
     Counter AUDIT_LINES = "hookgate_audit_lines_total" [];
     /// Lines of the audit log that were dropped: the queue was full, or the file could not be written (io).
     Counter AUDIT_DROPPED = "hookgate_audit_dropped_total" ["reason"];
+    /// Batches of spans that were sent to the collector of traces, by result: ok, failed.
+    Counter TRACE_EXPORTS = "hookgate_trace_exports_total" ["result"];
     /// Configurations that were to take effect while the gateway ran, by result: ok, refused.
     Counter RELOADS = "hookgate_config_reloads_total" ["result"];
     /// Which configuration is in effect, counted from 1.

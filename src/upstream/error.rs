@@ -31,6 +31,20 @@ pub enum UpstreamError {
 }
 
 impl UpstreamError {
+    /// A word for traces.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Unreachable(_) => "unreachable",
+            Self::Closed(_) => "closed",
+            Self::Failed => "failed",
+            Self::Idle { .. } => "timeout",
+            Self::ClientBody(_) => "client_body",
+            Self::Target(_) | Self::Config(_) => "config",
+        }
+    }
+}
+
+impl UpstreamError {
     pub(super) fn from_client(error: hyper_util::client::legacy::Error) -> Self {
         if error.is_connect() {
             return Self::Unreachable(chain(&error));

@@ -93,6 +93,11 @@ impl Upstream {
         &self.name
     }
 
+    /// Its host.
+    pub fn host(&self) -> &str {
+        self.base.host()
+    }
+
     /// Whether it caches prompts.
     pub fn is_cached(&self) -> bool {
         self.cached

@@ -21,6 +21,11 @@ impl Base {
         Ok(Self { scheme: scheme.clone(), authority: authority.clone(), path })
     }
 
+    /// The host, without credentials and port.
+    pub(super) fn host(&self) -> &str {
+        self.authority.host()
+    }
+
     /// The URI to ask. Without a path of its own nothing is copied and nothing is parsed again.
     pub(super) fn join(&self, line: PathAndQuery) -> Result<Uri, UpstreamError> {
         let line = if self.path.is_empty() { line } else { format!("{}{line}", self.path).try_into()? };

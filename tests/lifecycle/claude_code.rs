@@ -268,6 +268,7 @@ fn prompted() -> Event {
         tool: None,
         turn: None,
         reason: None,
+        trace: Default::default(),
     }
 }
 

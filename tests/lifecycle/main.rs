@@ -37,4 +37,5 @@ mod streams;
 mod system;
 mod tool_steps;
 mod tools;
+mod traces;
 mod workers;

@@ -8,10 +8,11 @@ mod upstreams;
 use super::problem::Place;
 use super::reader::{At, Reader};
 use super::resolved::{self as to, Config};
-use super::units::show_size;
+use super::units::{show_duration, show_size};
 use super::value::{Count, StoreKind};
 use super::written::{self as from, File};
 use crate::telemetry::audit::Settings;
+use crate::telemetry::traces;
 use std::path::{Path, PathBuf};
 
 /// The folder of the configuration: where relative paths start. Absolute.
@@ -63,7 +64,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         policies: to::Policies { on_opaque: file.policies.on_opaque },
         knowledge: knowledge(file.knowledge, token.as_ref(), base, reader),
         bus: bus(&file.bus, base),
-        telemetry: to::Telemetry { overhead_header: file.telemetry.overhead_header },
+        telemetry: to::Telemetry { overhead_header: file.telemetry.overhead_header, otlp: otlp(&file.telemetry.otlp) },
         audit: audit(&file.audit, base),
         inspect: inspect(&file.inspect, reader),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
@@ -82,6 +83,7 @@ pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader
     let was = running.bus.maildir.as_ref().map_or("null".into(), |path| path.display().to_string());
     keep(&file.bus.maildir, bus(&file.bus, base) == running.bus, &was, reader);
     keep_audit(&file.audit, base, running, reader);
+    keep_otlp(&file.telemetry.otlp, running, reader);
     let from::Store { kind, path, url, .. } = &file.store;
     match (store(&file.store, base, reader), &running.store) {
         (to::Store::Sled { path: new }, to::Store::Sled { path: old }) => {
@@ -114,6 +116,28 @@ fn keep_audit(from: &from::Audit, base: &Base, running: &Config, reader: &mut Re
     keep(&from.max_size, new.max_size == old.max_size, &show_size(from_u64(old.max_size)), reader);
     keep(&from.keep, new.keep == old.keep, &old.keep, reader);
     keep(&from.bodies, new.bodies == old.bodies, &old.bodies, reader);
+}
+
+/// Its exporter runs.
+fn keep_otlp(from: &from::Otlp, running: &Config, reader: &mut Reader<'_>) {
+    let (new, old) = (otlp(from), &running.telemetry.otlp);
+    let endpoint = |otlp: &Option<traces::Settings>| otlp.as_ref().map(|otlp| otlp.endpoint.clone());
+    let was = endpoint(old).unwrap_or_else(|| "null".into());
+    keep(&from.endpoint, endpoint(&new) == endpoint(old), &was, reader);
+    let Some((new, old)) = new.as_ref().zip(old.as_ref()) else { return };
+    keep(&from.headers, new.headers == old.headers, &"the same headers", reader);
+    keep(&from.sample, new.sample == old.sample, &old.sample, reader);
+    keep(&from.timeout, new.timeout == old.timeout, &show_duration(old.timeout), reader);
+}
+
+fn otlp(from: &from::Otlp) -> Option<traces::Settings> {
+    let headers = from.headers.value.0.iter().map(|(name, value)| (name.to_string(), value.0.clone()));
+    Some(traces::Settings {
+        endpoint: from.endpoint.value.as_ref()?.0.to_string(),
+        headers: headers.collect(),
+        sample: from.sample.value.0,
+        timeout: from.timeout.value,
+    })
 }
 
 fn audit(from: &from::Audit, base: &Base) -> Option<Settings> {

@@ -30,6 +30,7 @@ use crate::session::barrier::Running;
 use crate::session::chain::Chain;
 use crate::session::conversation::{Live, Said};
 use crate::session::tenant::Fingerprint;
+use crate::telemetry::traces::Trace;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, OptionFuture};
 use http::{HeaderMap, StatusCode};
@@ -62,6 +63,7 @@ pub struct Follow {
     number: u64,
     /// The model's resolved name.
     model: String,
+    trace: Trace,
     said: Said,
     /// Only where the answer may get further legs, or other calls than the model made.
     gate: Option<Gate>,
@@ -87,8 +89,11 @@ impl Follow {
         let gate = Gate::of(&turns, &read, &identity, binding);
         let answering = turns.sessions.answering.begin(&identity.key);
         let model = turns.model(&read).resolved;
+        let trace = read.asked.trace.clone();
+        trace.note(|noted| noted.session.clone_from(&identity.key.id));
         Self {
             model,
+            trace,
             occasion,
             headers,
             recording: read.recording.clone(),

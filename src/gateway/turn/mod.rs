@@ -283,6 +283,7 @@ impl Turns {
             }
         };
         self.show_request(&read);
+        read.asked.trace.note(|noted| noted.model = self.model(&read).resolved);
         if read.asked.endpoint.operation == Operation::Batch {
             return self.batch(read).await;
         }

@@ -6,6 +6,7 @@ use crate::hooks::contract::{Event, ModelInfo, PromptInfo, SessionInfo, ToolInfo
 use crate::hooks::{event_id, model};
 use crate::session::conversation::{Said, Turn};
 use crate::session::record::{ModelSeen, SessionKey, SessionRecord, Source};
+use crate::telemetry::traces::Trace;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +35,9 @@ pub(super) struct Occasion {
     pub model: ModelSeen,
     /// The user's words.
     pub prompt: Option<String>,
+    /// The request's trace; a stop that a restart interrupted has none.
+    #[serde(skip)]
+    pub trace: Trace,
 }
 
 /// How a turn ended.
@@ -177,6 +181,7 @@ impl Occasion {
             new: false,
             model: record.model.clone().unwrap_or_else(nothing),
             prompt: None,
+            trace: Trace::default(),
         }
     }
 
@@ -208,6 +213,7 @@ impl Occasion {
             tool: particulars.tool,
             turn: particulars.turn.map(TurnEnd::info),
             reason: particulars.reason.map(str::to_owned),
+            trace: self.trace.clone(),
         }
     }
 }

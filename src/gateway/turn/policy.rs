@@ -248,6 +248,7 @@ impl Turns {
                 Step::Prompt { item } => Some(self.prompt_text(read, item)),
                 _ => None,
             },
+            trace: read.asked.trace.clone(),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::json::{Doc, Rope, Splice, raw};
 use crate::session::key::PathIds;
 use crate::session::profile::{Profile, RequestFacts, RequestKind, Texts};
 use crate::session::record::Tenant;
+use crate::telemetry::traces::Trace;
 use bytes::Bytes;
 use http::HeaderMap;
 use std::borrow::Cow;
@@ -38,6 +39,8 @@ pub struct Asked {
     pub cached: bool,
     /// The gateway's request id.
     pub request_id: RequestId,
+    /// Its trace.
+    pub trace: Trace,
 }
 
 /// From this size on, in bytes, reading a body takes longer than a stream of another client should wait (about 1 ms).

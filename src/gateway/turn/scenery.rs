@@ -36,6 +36,7 @@ impl Turns {
             new: identity.new,
             model: self.model(read),
             prompt,
+            trace: read.asked.trace.clone(),
             ..Occasion::of_record(record)
         }
     }

@@ -5,6 +5,7 @@ use crate::config::EventKind;
 use crate::context::Step;
 use crate::hooks::contract::{Event, PromptInfo, SessionInfo, VERSION};
 use crate::session::record::MAIN;
+use crate::telemetry::traces::Trace;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,6 +46,7 @@ impl Turns {
             tool: None,
             turn: None,
             reason: None,
+            trace: Trace::default(),
         }
     }
 }

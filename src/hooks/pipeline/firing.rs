@@ -9,6 +9,7 @@ use crate::hooks::variables::Variables;
 use crate::hooks::{HookFailure, Outcome, Parsed, Sight, proposals, recorded, sending};
 use crate::inspect::{Clip, News, Recording};
 use crate::session::record::{SessionKey, Tenant};
+use crate::telemetry::audit::Who;
 use futures_util::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -141,12 +142,24 @@ impl Firing<'_> {
         }
     }
 
+    fn trace(&self, report: &HookReport) {
+        let result = match &report.status {
+            Status::Ran => Ok(()),
+            Status::Failed(failure) => Err(failure.to_string()),
+            Status::SkippedByWhen => return,
+        };
+        let session = &self.event.session;
+        let who = Who { tenant: &session.tenant, session: &session.id, agent: &session.agent };
+        self.event.trace.hook(&report.hook, self.kind.name(), who, result, report.duration);
+    }
+
     /// Counts the run, and logs once what an operator has to know. The words stand in the message too, so that a plain
     /// search of the log for the hook's name finds what became of it.
     fn record(&self, hook: &Entry, report: &HookReport) {
         let (name, event) = (&*report.hook, self.kind.name());
         let would = report.would_effects(self.kind);
         hook.meters.count(self.kind, report, &would);
+        self.trace(report);
         match &report.status {
             // Why it ended was logged once, when it did.
             Status::Failed(failure @ HookFailure::WorkerDown) => {

@@ -51,6 +51,7 @@ impl Http {
     async fn post(&self, call: &Invocation<'_>) -> Result<Output, HookFailure> {
         let mut request = Request::new(Method::POST, self.url.clone());
         request.headers_mut().clone_from(&self.headers);
+        call.event.trace.hand_on(request.headers_mut());
         *request.body_mut() = Some(call.payload()?.into());
         let response = self.client.execute(request).await.map_err(failed)?;
         if !response.status().is_success() {

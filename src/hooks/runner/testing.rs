@@ -79,6 +79,7 @@ pub(in crate::hooks) fn event() -> Event {
         tool: None,
         turn: None,
         reason: None,
+        trace: Default::default(),
     }
 }
 

@@ -23,6 +23,11 @@ impl Follow {
         };
         self.turns.meters.tokens(&self.model, &usage);
         self.recording.completed(outcome.name(), answer, usage);
+        self.trace.note(|noted| {
+            noted.response.clone_from(&answer.id);
+            noted.finish.clone_from(&answer.native_finish);
+            noted.tokens = Some((usage.input, usage.cached_input, usage.output));
+        });
         let mut nodes: Vec<Digest> = Vec::new();
         if self.answer_ends_history {
             nodes.extend(answer.link().map(|link| self.chain.end().then(link)));
