@@ -1,6 +1,6 @@
 """What can be proven of the image without a container engine: python3 tests/container.py BINARY, as root, with bubblewrap.
 
-The static binary in a tree of nothing but itself, its configuration and the volume: read-only root, no network but loopback, a
+The static binary in a tree of nothing but itself, certificates, its configuration and the volume: read-only root, no network but loopback, a
 user that owns nothing. Checks that it starts, finds itself healthy, stays small, writes nowhere else and ends in order.
 """
 import json
@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 CONFIG = Path(__file__).parents[1] / "docker/hookgate.yaml"
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 USER = 65532
 MIB = 1024 * 1024
 BINARY_AT_MOST, IDLE_AT_MOST = 40 * MIB, 25 * MIB
@@ -28,7 +29,7 @@ def expect(what, condition, found=""):
 def started(binary, data, log):
     """bubblewrap with the gateway in it, and the gateway's process id out here."""
     read, write = os.pipe()
-    tree = ["--ro-bind", binary, "/hookgate", "--ro-bind", CONFIG, "/etc/hookgate/hookgate.yaml", "--bind", data, "/data"]
+    tree = ["--ro-bind", binary, "/hookgate", "--ro-bind", CONFIG, "/etc/hookgate/hookgate.yaml", "--bind", data, "/data", "--ro-bind", CERTIFICATES, CERTIFICATES]
     box = ["--unshare-all", "--uid", str(USER), "--gid", str(USER), "--cap-drop", "ALL", "--dev", "/dev", "--proc", "/proc"]
     command = ["/hookgate", "--log-format", "json", "serve", "--config", "/etc/hookgate/hookgate.yaml"]
     process = subprocess.Popen(
@@ -42,7 +43,7 @@ def started(binary, data, log):
 
 def health(pid):
     """The image's health check, run where the engine would run it."""
-    inside = ["nsenter", "--target", str(pid), "--user", "--mount", "--net", "--pid", "/hookgate"]
+    inside = ["nsenter", "--target", str(pid), "--preserve-credentials", "--user", "--mount", "--net", "--pid", "/hookgate"]
     return subprocess.run([*inside, "health", "--admin", "http://127.0.0.1:8788"], capture_output=True, text=True)
 
 
@@ -61,7 +62,7 @@ def main():
         deadline = time.monotonic() + PATIENCE
         while (answer := health(pid)).returncode and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.1)
-        expect("healthy, without a shell, a libc and a writable root", answer.stdout == "ready\n", answer.stderr + log.read_text()[-500:])
+        expect("healthy, without a shell, a libc and a writable root", answer.stdout == "ready\n", answer.stderr)
         status = Path(f"/proc/{pid}/status").read_text()
         resident = int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024
         own = int(re.search(r"RssAnon:\s+(\d+)", status)[1]) * 1024

@@ -76,9 +76,18 @@ fn every_example_is_a_valid_configuration() {
 
 #[test]
 fn the_configurations_of_containers_are_valid() {
-    let file = package("docker/hookgate.yaml");
-    let file = file.to_str().unwrap();
-    assert_eq!(stdout(&hookgate(&["check", "--config", file])), format!("{file}: ok\n"));
+    let manifests = std::fs::read_to_string(package("docker/kubernetes.yaml")).unwrap();
+    let (_, map) = manifests.split_once("  hookgate.yaml: |\n").unwrap();
+    let indented = map.lines().map_while(|line| line.strip_prefix("    "));
+    let folder = tempfile::tempdir().unwrap();
+    let in_cluster = folder.path().join("hookgate.yaml");
+    std::fs::write(&in_cluster, indented.collect::<Vec<_>>().join("\n")).unwrap();
+    for file in [package("docker/hookgate.yaml"), package("docker/redis.yaml"), in_cluster] {
+        let mut check = Command::new(env!("CARGO_BIN_EXE_hookgate"));
+        check.args(["check", "--config"]).arg(&file);
+        let output = check.env("HOOKGATE_ADMIN_TOKEN", "t").env("REDIS_URL", "redis://redis:6379").output().unwrap();
+        assert_eq!(stdout(&output), format!("{}: ok\n", file.display()));
+    }
 }
 
 #[test]
