@@ -7,8 +7,8 @@ pub use backstage::{Backstage, backstage};
 use crate::admin::Admin;
 use crate::bus::Bus;
 use crate::bus::spool::{Spool, SpoolError};
-use crate::config::{self, Config, Loaded};
-use crate::gateway::server::{App, Places, Shutdown, serve as serve_http};
+use crate::config::{self, Config, Listen, Loaded};
+use crate::gateway::server::{App, Door, Entrance, Listener, Places, Shutdown, Visitor, serve as serve_http};
 use crate::gateway::turn::{Turns, TurnsError};
 use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{Pipeline, Witness};
@@ -25,12 +25,11 @@ use crate::telemetry::traces::{Traces, TracesError};
 use crate::telemetry::{metrics, names};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::TaskTracker;
 
@@ -53,16 +52,19 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     /// An address can't be listened on.
-    #[error("can't listen on {addr}: {source}")]
+    #[error("can't listen on {at}: {source}")]
     Listen {
         /// Which.
-        addr: SocketAddr,
+        at: Listen,
         /// Why.
         source: io::Error,
     },
     /// The gateway.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// The TLS library.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -106,17 +108,21 @@ pub struct Running {
 /// One listener with everything that runs for it.
 #[derive(Debug)]
 struct Listening {
-    addr: SocketAddr,
+    at: Listen,
     shutdown: Shutdown,
     tasks: TaskTracker,
 }
 
 impl Listening {
-    fn start((listener, addr): (TcpListener, SocketAddr), app: impl App, places: Arc<Places>) -> Self {
+    fn start<A: App>(
+        (listener, at): (Listener, Listen),
+        app: impl Fn(Visitor) -> A + Clone + Send + 'static,
+        entrance: Arc<Entrance>,
+    ) -> Self {
         let shutdown = Shutdown::default();
         let tasks = TaskTracker::new();
-        tasks.spawn(serve_http(listener, app, places, shutdown.clone()));
-        Self { addr, shutdown, tasks }
+        tasks.spawn(serve_http(listener, app, entrance, shutdown.clone()));
+        Self { at, shutdown, tasks }
     }
 
     /// Runs `work` beside the listener, until it drains.
@@ -129,7 +135,7 @@ impl Listening {
         self.shutdown.drain.cancel();
         self.tasks.close();
         if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!(addr = %self.addr, "breaking off what is still in flight");
+            tracing::warn!(addr = %self.at, "breaking off what is still in flight");
             self.shutdown.abort.cancel();
             self.tasks.wait().await;
         }
@@ -137,14 +143,19 @@ impl Listening {
 }
 
 impl Running {
-    /// Where agents connect.
+    /// Where agents connect, with the port that the system chose.
+    pub fn at(&self) -> &Listen {
+        &self.gateway.at
+    }
+
+    /// The address where agents connect; on a Unix socket, which has none, nobody's.
     pub fn addr(&self) -> SocketAddr {
-        self.gateway.addr
+        addr(&self.gateway.at)
     }
 
     /// The admin listener.
     pub fn admin_addr(&self) -> SocketAddr {
-        self.admin.addr
+        addr(&self.admin.at)
     }
 
     /// The turns that new requests have, with what is known of sessions.
@@ -182,17 +193,21 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     turns.recover().await;
     let traces = config.telemetry.otlp.as_ref().map(Traces::open).transpose()?.unwrap_or_default();
     let gateway = Gateway::new(&config, turns)?.traced(traces.clone());
-    let places = Arc::new(Places::of(&config.limits));
-    let at = listen(config.listen).await?;
-    let at_admin = listen(config.admin.listen).await?;
+    let entrance = Entrance::new(Places::of(&config.limits), Door::new(&config)?);
+    let at = listen(&config.listen).await?;
+    let at_admin = listen(&config.admin.listen.into()).await?;
+    let admin_addr = addr(&at_admin.1);
+    let entrance_admin = Entrance::new(Places::new(ADMIN_CONNECTIONS), Door::plain(&config.limits));
     let spool = spool(&config).await?;
-    let live = Live::new((source, files), gateway, Token::obtain(&config)?, places.clone());
-    let gateway = Listening::start(at, live.edge(), places);
+    let live = Live::new((source, files), gateway, Token::obtain(&config)?, entrance.clone());
+    let edge = live.edge();
+    let gateway = Listening::start(at, move |visitor| edge.of(visitor), entrance);
 
     let ready = Arc::new(AtomicBool::new(true));
     let admin =
-        Admin { addr: at_admin.1, ready: Arc::clone(&ready), metrics: exporter.clone(), live: Arc::clone(&live) };
-    let admin = Listening::start(at_admin, admin.into_service(), Arc::new(Places::new(ADMIN_CONNECTIONS)));
+        Admin { addr: admin_addr, ready: Arc::clone(&ready), metrics: exporter.clone(), live: Arc::clone(&live) };
+    let admin = admin.into_service();
+    let admin = Listening::start(at_admin, move |_| admin.clone(), entrance_admin);
     admin.beside(upkeep(exporter, live.clone()));
     admin.beside(sweep(live.clone()));
     admin.beside(flush(live.clone()));
@@ -256,7 +271,7 @@ pub async fn serve(loaded: Loaded) -> Result<(), AppError> {
     let hangup = handler(SignalKind::hangup())?;
     let running = start(loaded).await?;
     running.admin.beside(reload_on(hangup, running.live.clone()));
-    tracing::info!(addr = %running.addr(), admin = %running.admin_addr(), "listening");
+    tracing::info!(addr = %running.at(), admin = %running.admin_addr(), "listening");
     service_manager::ready();
     tokio::select! {
         _ = terminate.recv() => tracing::info!("SIGTERM: draining"),
@@ -277,13 +292,20 @@ async fn reload_on(mut hangup: Signal, live: Arc<Live>) {
     }
 }
 
-async fn listen(addr: SocketAddr) -> Result<(TcpListener, SocketAddr), AppError> {
+async fn listen(at: &Listen) -> Result<(Listener, Listen), AppError> {
     let bound = async {
-        let listener = TcpListener::bind(addr).await?;
-        let addr = listener.local_addr()?;
-        Ok((listener, addr))
+        let listener = Listener::bind(at).await?;
+        let at = listener.addr()?.map_or_else(|| at.clone(), Listen::Tcp);
+        Ok((listener, at))
     };
-    bound.await.map_err(|source| AppError::Listen { addr, source })
+    bound.await.map_err(|source| AppError::Listen { at: at.clone(), source })
+}
+
+fn addr(at: &Listen) -> SocketAddr {
+    match at {
+        Listen::Tcp(addr) => *addr,
+        Listen::Unix(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+    }
 }
 
 /// A stream takes two file descriptors, and the usual soft limit of 1024 is far below `limits.concurrent_requests`; the

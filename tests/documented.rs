@@ -100,6 +100,9 @@ fn every_configuration_in_the_readme_is_valid() {
     // What they name.
     std::fs::create_dir(folder.path().join(".claude")).unwrap();
     std::fs::write(folder.path().join(".claude/settings.json"), "{}").unwrap();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(folder.path().join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(folder.path().join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     for block in blocks {
         std::fs::write(&file, block).unwrap();
         let output = hookgate(&["check", "--config", file.to_str().unwrap()]);

@@ -14,6 +14,8 @@ const MASK: &str = "***";
 pub fn masked(config: &Config) -> Value {
     let Config {
         listen,
+        tls,
+        trust,
         admin,
         upstreams,
         keys,
@@ -36,6 +38,8 @@ pub fn masked(config: &Config) -> Value {
     let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
     json!({
         "listen": listen.to_string(),
+        "tls": tls.as_ref().map(|tls| json!({"cert": tls.cert, "key": tls.key})),
+        "trust": {"proxy_protocol": trust.proxy_protocol.iter().map(ToString::to_string).collect::<Vec<_>>()},
         "admin": {"listen": admin.listen.to_string(), "token": mask(admin.token.as_ref())},
         "upstreams": upstreams.iter().map(upstream).collect::<Vec<_>>(),
         "keys": {
@@ -81,6 +85,9 @@ pub fn masked(config: &Config) -> Value {
             "held_response": show_size(limits.held_response),
             "outcome_text": show_size(limits.outcome_text),
             "concurrent_requests": limits.concurrent_requests,
+            "request_head": show_size(limits.request_head),
+            "head_timeout": show_duration(limits.head_timeout),
+            "body_timeout": show_duration(limits.body_timeout),
         },
         "continuation": {"max_per_turn": continuation.max_per_turn},
         "policies": {"on_opaque": policies.on_opaque.word()},

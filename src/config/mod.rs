@@ -14,6 +14,7 @@ pub mod condition;
 mod edits;
 mod files;
 pub mod keys;
+pub mod listeners;
 mod masked;
 mod node;
 mod problem;
@@ -30,6 +31,7 @@ pub mod yaml;
 
 pub use files::Files;
 pub use keys::{KEY_PREFIX, Key, KeyHash, Keys, TenantLimits};
+pub use listeners::{Identity, Listen, Tls, Trust};
 pub use masked::masked;
 pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;

@@ -2,6 +2,7 @@
 //! at start. Field names follow CONTRACT section 2.
 use super::claude_code::ClaudeCode;
 use super::keys::Keys;
+use super::listeners::{Listen, Tls, Trust};
 use super::redis_url::RedisUrl;
 use crate::context::Edit;
 use crate::context::edit::Globs;
@@ -17,7 +18,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Where agents connect.
-    pub listen: SocketAddr,
+    pub listen: Listen,
+    /// What shows them whom they reached; `None`: plain HTTP.
+    pub tls: Option<Tls>,
+    /// Whose word counts for who a client is.
+    pub trust: Trust,
     /// The admin listener.
     pub admin: Admin,
     /// Where requests go, in order.
@@ -329,6 +334,12 @@ pub struct Limits {
     pub outcome_text: usize,
     /// Requests at once.
     pub concurrent_requests: usize,
+    /// One request's line and headers.
+    pub request_head: usize,
+    /// How long the head of a connection's first request may take, once it has begun.
+    pub head_timeout: Duration,
+    /// Without a byte of a body that is waited for.
+    pub body_timeout: Duration,
 }
 
 /// The lifecycle events of CONTRACT section 3.

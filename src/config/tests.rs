@@ -151,6 +151,10 @@ hooks:
     insta::assert_json_snapshot!(masked(&config), @r#"
     {
       "listen": "127.0.0.1:1",
+      "tls": null,
+      "trust": {
+        "proxy_protocol": []
+      },
       "admin": {
         "listen": "127.0.0.1:2",
         "token": null
@@ -269,7 +273,10 @@ hooks:
         "hook_output": "512",
         "held_response": "1KiB",
         "outcome_text": "1KB",
-        "concurrent_requests": 1
+        "concurrent_requests": 1,
+        "request_head": "64KiB",
+        "head_timeout": "20s",
+        "body_timeout": "1m"
       },
       "continuation": {
         "max_per_turn": 0
@@ -398,19 +405,16 @@ fn misspelled_keys_name_the_nearest() {
         1:13: upstreams[0].base_url: missing, write an http or https URL without credentials and query such as https://api.example.com
         1:41: upstreams[0].url: unknown key, write one of name, dialect, base_url, prefix, headers, api_key, connect_timeout, idle_timeout, cached
     zzz: 1
-        1:1: zzz: unknown key, write one of listen, admin, upstreams, keys, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, inspect, hooks, profiles
+        1:1: zzz: unknown key, write one of listen, tls, trust, admin, upstreams, keys, models, sessions, store, lifecycle, injection, limits, continuation, policies, knowledge, bus, telemetry, audit, inspect, hooks, profiles
     ");
 }
 
 #[test]
 fn what_is_not_available_yet_says_so() {
     insta::assert_snapshot!(table(&[
-        "trust: { }",
         "hooks: [{ name: a, on: model.context, run: { text: x } }]",
         "hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]",
     ]), @r"
-    trust: { }
-        1:1: trust: not available yet: trust in proxies ahead of the gateway; leave it out
     hooks: [{ name: a, on: model.context, run: { text: x } }]
         1:24: hooks[0].on: a text is no edit, write run.edits with system.append on model.context
     hooks: [{ name: a, on: prompt.submit, run: { edits: [{ op: tools.remove, names: [Bash] }] } }]
@@ -502,9 +506,9 @@ fn wrong_values_say_what_to_write() {
         "hooks: { name: a }",
     ]), @r"
     listen: 8787
-        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787, or unix:/path
     listen: [a]
-        1:9: listen: a list where a single value belongs, write an address and a port such as 127.0.0.1:8787
+        1:9: listen: a list where a single value belongs, write an address and a port such as 127.0.0.1:8787, or unix:/path
     admin: yes
         1:8: admin: a single value where a map belongs, write `key: value` lines
     admin: { listen: '127.0.0.1:8787' }
@@ -761,7 +765,7 @@ hooks:
   - { name: a, on: session.stop, run: { text: x } }
 ";
     insta::assert_snapshot!(read(text).unwrap_err(), @r"
-    /nowhere/hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+    /nowhere/hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787, or unix:/path
     /nowhere/hookgate.yaml:2:1: limts: unknown key, did you mean `limits`?
     /nowhere/hookgate.yaml:4:14: sessions.isolation: unknown value, write one of credential, none
     /nowhere/hookgate.yaml:5:13: sessions.idle_end: not valid here, write a duration such as 500ms, 5s, 10m or 30d
@@ -781,7 +785,7 @@ fn broken_yaml_says_where() {
         1:5: not YAML: mapping values are not allowed in this context
     listen: x
     listen: y
-        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+        1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787, or unix:/path
         2:1: listen: written twice, keep one of them
     	a: 1
         1:2: a: unknown key, did you mean `audit`?
@@ -929,7 +933,7 @@ fn what_a_running_gateway_can_not_change_is_refused_by_name() {
         /hookgate.yaml:1:1: store.path: can't change while the gateway runs, restart the gateway or write /a
     listen: nowhere
     store: { path: a }
-        /hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787
+        /hookgate.yaml:1:9: listen: not valid here, write an address and a port such as 127.0.0.1:8787, or unix:/path
     store: { path: a
         /hookgate.yaml:2:1: not YAML: while parsing a flow mapping, did not find expected ',' or '}'
     # nothing

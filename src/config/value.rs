@@ -3,6 +3,7 @@ use super::claude_code::OnAsk;
 use super::collection::OneOrMany;
 use super::condition::{Condition, ConditionError};
 use super::keys::KeyHash;
+use super::listeners::{self, Listen};
 use super::node::{Content, Node};
 use super::reader::{Reader, Value};
 use super::redis_url::RedisUrl;
@@ -14,6 +15,7 @@ use super::section::unknown;
 use super::units;
 use crate::context::edit::Globs;
 use http::{HeaderName, HeaderValue};
+use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -102,6 +104,9 @@ scalar! {
         units::parse_duration;
     SocketAddr, "an address and a port such as 127.0.0.1:8787", {"type": "string", "examples": ["127.0.0.1:8787"]},
         |text| text.parse().ok();
+    Listen, "an address and a port such as 127.0.0.1:8787, or unix:/path", {"type": "string", "examples": ["127.0.0.1:8787", "unix:/run/hookgate/agents.sock"]},
+        Listen::parse;
+    IpNet, "an address or a network such as 10.0.0.0/8", {"type": "string", "examples": ["10.0.0.0/8"]}, listeners::network;
     HeaderName, "a header's name", {"type": "string"}, |text| text.parse().ok();
     Secret, "a text", {"type": "string"}, |text| Some(Self(text.to_owned()));
     KeyHash, "a hash as `hookgate keys new` prints it: sha256: and 64 hex digits", {"type": "string", "pattern": "^sha256:[0-9a-fA-F]{64}$"},

@@ -4,6 +4,7 @@ use super::claude_code::OnAsk;
 use super::collection::{InOrder, OneOrMany};
 use super::edits;
 use super::keys::KeyHash;
+use super::listeners::Listen;
 use super::node::{Content, Node};
 use super::reader::{At, Reader, Value};
 use super::redis_url::RedisUrl;
@@ -17,6 +18,7 @@ use super::value::{
 };
 use crate::context::edit::Globs;
 use http::HeaderName;
+use ipnet::IpNet;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,7 +28,11 @@ section! {
     /// The configuration of hookgate.
     struct File {
         /// Where agents connect.
-        listen: At<SocketAddr> = "127.0.0.1:8787",
+        listen: At<Listen> = "127.0.0.1:8787",
+        /// Certificate and key of where agents connect; without them it speaks plain HTTP.
+        tls: Option<Tls> = "null",
+        /// Whose word counts for who a client is.
+        trust: Trust = "{}",
         /// The listener for health, metrics and sessions.
         admin: Admin = "{}",
         /// Where requests go. anthropic, openai and gemini are built in; one of the same name replaces it.
@@ -64,9 +70,19 @@ section! {
         /// Files with client profiles, tried before the built-in ones.
         profiles: Vec<At<String>> = "[]",
     }
-    later {
-        "trust": "trust in proxies ahead of the gateway",
-        "tls": "TLS listeners",
+
+    /// What a listener shows its clients. Files that are replaced count from the next connection on.
+    struct Tls {
+        /// A PEM file: the certificate, followed by those up to the root.
+        cert: At<String>,
+        /// A PEM file: its private key.
+        key: At<String>,
+    }
+
+    /// Whose word counts for who a client is.
+    struct Trust {
+        /// Addresses and networks of proxies whose connections begin with the PROXY protocol, version 1 or 2.
+        proxy_protocol: Vec<IpNet> = "[]",
     }
 
     /// The admin listener.
@@ -218,6 +234,12 @@ section! {
         outcome_text: Size = "256KiB",
         /// Requests at once.
         concurrent_requests: At<Count> = "4096",
+        /// One request's line and headers.
+        request_head: Size = "64KiB",
+        /// How long the head of a connection's first request may take, once it has begun.
+        head_timeout: Duration = "20s",
+        /// Without a byte of a body that is waited for; a body that trickles in has no longer than that either.
+        body_timeout: Duration = "60s",
     }
 
     /// Turns that hooks extend.

@@ -6,8 +6,9 @@
 use crate::config::Limits;
 use crate::telemetry::names;
 use metrics::Gauge;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
 
 /// `limits.concurrent_requests`.
 #[derive(Debug)]
@@ -106,6 +107,18 @@ impl Drop for Share {
         #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52 bytes")]
         self.budget.bytes.decrement(self.bytes as f64);
     }
+}
+
+/// How often the log says that requests are shed, in seconds.
+const NEWS_EVERY: u64 = 1;
+
+/// Whether it is time for the log to say that requests are shed.
+pub(super) fn is_news() -> bool {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static SINCE: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let now = SINCE.elapsed().as_secs();
+    let due = |next: u64| (now >= next).then_some(now + NEWS_EVERY);
+    NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, due).is_ok()
 }
 
 fn take(taken: &AtomicUsize, more: usize, limit: usize) -> bool {

@@ -4,6 +4,7 @@
 //! section 9.6: unread data turns the close into a reset). So a body that nobody reads to its end, because the request
 //! was refused or the upstream could not be reached, is read away in the background within bounds, and the client gets to
 //! see the 413 or 502.
+use super::pace::Pace;
 use axum::body::Body;
 use bytes::Bytes;
 use http::HeaderMap;
@@ -11,7 +12,7 @@ use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tower::BoxError;
 
@@ -29,11 +30,11 @@ pub struct TooLarge {
 }
 
 /// A client's body that ends with [`TooLarge`] at the limit.
-#[derive(Debug)]
 pub struct ClientBody {
     body: Body,
     limit: u64,
     left: u64,
+    pace: Pace,
     /// Whether to read away what nobody read. Not with `expect: 100-continue`, where the body was not sent yet and reading
     /// would ask for it, and not once the body is over.
     linger: bool,
@@ -45,13 +46,14 @@ impl ClientBody {
         self.limit
     }
 
-    /// The body of a request with these headers.
+    /// The body of a request with these headers, of at most `limit` bytes, and never silent for as long as `pause`.
     ///
     /// # Errors
     /// [`TooLarge`] when its length is announced and beyond the limit.
-    pub fn new(headers: &HeaderMap, body: Body, limit: u64) -> Result<Self, TooLarge> {
+    pub fn new(headers: &HeaderMap, body: Body, limit: u64, pause: Duration) -> Result<Self, TooLarge> {
         let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        let body = Self { body, limit, left: limit, linger: !headers.contains_key(EXPECT) };
+        let linger = !headers.contains_key(EXPECT);
+        let body = Self { body, limit, left: limit, pace: Pace::new(pause), linger };
         if announced.is_some_and(|length| length > limit) { Err(TooLarge { limit }) } else { Ok(body) }
     }
 }
@@ -64,9 +66,10 @@ impl http_body::Body for ClientBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let frame = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
-            Some(Ok(frame)) => frame,
-            over => {
+        let frame = match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending => return self.pace.poll_wait(cx).map(|slow| Some(Err(slow.into()))),
+            Poll::Ready(Some(Ok(frame))) => frame,
+            Poll::Ready(over) => {
                 self.linger = false;
                 return Poll::Ready(over.map(|error| error.map_err(Into::into)));
             }
@@ -76,7 +79,7 @@ impl http_body::Body for ClientBody {
             Some(left) => self.left = left,
             None => return Poll::Ready(Some(Err(TooLarge { limit: self.limit }.into()))),
         }
-        Poll::Ready(Some(Ok(frame)))
+        Poll::Ready(Some(self.pace.came(length).map(|()| frame).map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,9 +2,11 @@
 //!
 //! Codes are those of CONTRACT section 5. The client reads [`GatewayError::message`]; details of the upstream's side
 //! (addresses, causes) go to the log only.
+use super::admission;
 use super::allowance::{Limited, whole_secs};
 use super::client_body::TooLarge;
 use super::failure::Failure;
+use super::pace::TooSlow;
 use super::read::ReadError;
 use super::request_id::RequestId;
 use super::router::RouteError;
@@ -63,6 +65,9 @@ pub enum GatewayError {
     /// A WebSocket was asked for.
     #[error("no WebSocket here: use plain requests")]
     NoWebsocket,
+    /// Line and headers are longer than `limits.request_head`, in bytes.
+    #[error("the head of the request is larger than {0} bytes (limits.request_head)")]
+    HeadTooLarge(usize),
     /// No key of a client, where the gateway asks for one; the text says what is wrong with it.
     #[error("{0}")]
     Unauthorized(&'static str),
@@ -84,10 +89,13 @@ pub enum GatewayError {
 }
 
 impl From<UpstreamError> for GatewayError {
-    /// A body that grew beyond the limit while it was passed on is the client's fault, wherever it came to light.
+    /// A body that grew beyond the limit, or that came too slowly, while it was passed on is the client's fault, wherever it came to light.
     fn from(error: UpstreamError) -> Self {
-        match cause::<TooLarge>(&error) {
-            Some(too_large) => Self::Read(ReadError::TooLarge(*too_large)),
+        if let Some(too_large) = cause::<TooLarge>(&error) {
+            return Self::Read(ReadError::TooLarge(*too_large));
+        }
+        match cause::<TooSlow>(&error) {
+            Some(slow) => Self::Read(ReadError::TooSlow(*slow)),
             None => Self::Upstream(error),
         }
     }
@@ -145,6 +153,8 @@ impl GatewayError {
             Self::Withheld => (StatusCode::BAD_GATEWAY, "withheld"),
             Self::NoWebsocket => (StatusCode::UPGRADE_REQUIRED, "no_websocket"),
             Self::Read(ReadError::TooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"),
+            Self::Read(ReadError::TooSlow(_)) => (StatusCode::REQUEST_TIMEOUT, "body_timeout"),
+            Self::HeadTooLarge(_) => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large"),
             Self::Read(ReadError::Encoding(_)) => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_encoding"),
             Self::Read(ReadError::Invalid(_) | ReadError::Incomplete(_)) => (StatusCode::BAD_REQUEST, "invalid_body"),
             Self::Unauthorized(_) => (StatusCode::UNAUTHORIZED, "unauthorized"),
@@ -157,7 +167,7 @@ impl GatewayError {
             Self::Failed(failure) => (failure.status, "upstream_unreachable"),
             Self::Upstream(_) => (StatusCode::BAD_GATEWAY, "upstream_unreachable"),
         };
-        Verdict { status, code, retry: status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS }
+        Verdict { status, code, retry: is_for_later(status) }
     }
 
     /// What the client reads. An upstream's address or a library's words are not the client's business.
@@ -196,7 +206,12 @@ impl GatewayError {
     /// The answer. Logged and counted here, once.
     pub fn into_response(self, shape: Shape, id: &RequestId) -> Response {
         let Verdict { status, code, retry } = self.verdict();
-        if status.is_server_error() {
+        if matches!(self, Self::Overloaded | Self::Read(ReadError::OverBudget)) {
+            // Under load there are thousands a second, and the metric counts them.
+            if admission::is_news() {
+                tracing::warn!(request_id = %id, error = %self, "overloaded: requests are answered with 503");
+            }
+        } else if status.is_server_error() {
             tracing::warn!(request_id = %id, code, error = %self, "request failed");
         } else {
             tracing::info!(request_id = %id, code, error = %self, "request refused");
@@ -227,6 +242,11 @@ impl GatewayError {
     }
 }
 
+/// Whether the same request may be answered another time.
+fn is_for_later(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+}
+
 /// In whole seconds as HTTP has it, and in milliseconds, which the Anthropic and OpenAI SDKs look for first.
 fn set_retry_after(headers: &mut HeaderMap, after: Duration) {
     headers.insert(RETRY_AFTER, HeaderValue::from(whole_secs(after)));
@@ -253,6 +273,8 @@ mod tests {
             (ReadError::Invalid("gzip".into()).into(), 400, "invalid_body", false),
             (GatewayError::InvalidSession("x".into()), 400, "invalid_session", false),
             (ReadError::TooLarge(TooLarge { limit: 1 }).into(), 413, "body_too_large", false),
+            (ReadError::from(TooSlow).into(), 408, "body_timeout", true),
+            (GatewayError::HeadTooLarge(1), 431, "head_too_large", false),
             (ReadError::Encoding("x".into()).into(), 415, "unsupported_encoding", false),
             (GatewayError::Unauthorized("x"), 401, "unauthorized", false),
             (Limited { limit: 1, what: "x", after: Duration::from_millis(1200) }.into(), 429, "limited", true),

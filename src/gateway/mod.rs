@@ -19,6 +19,7 @@ pub mod inspect;
 pub mod keys;
 pub mod leg_request;
 pub mod legs;
+mod pace;
 pub mod path;
 pub mod read;
 mod relay;
@@ -33,7 +34,7 @@ mod websocket;
 
 pub use client_body::{ClientBody, TooLarge};
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Limits};
 use crate::telemetry::traces::Traces;
 use crate::upstream::connect::Tls;
 use crate::upstream::{Upstream, UpstreamError};
@@ -46,9 +47,11 @@ use futures_util::future::BoxFuture;
 use keys::Keys;
 use request_id::RequestIds;
 use router::Router;
+use server::Visitor;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tower::Service;
 use turn::{Turns, TurnsError};
 
@@ -62,10 +65,23 @@ pub struct Gateway {
     keys: Option<Keys>,
     admission: Admission,
     budget: Budget,
-    /// `limits.request_body` in bytes.
-    body_limit: u64,
+    bounds: Bounds,
     turns: Arc<Turns>,
     traces: Traces,
+}
+
+/// What one request may be; sizes in bytes.
+struct Bounds {
+    head: usize,
+    body: usize,
+    body_timeout: Duration,
+}
+
+impl Bounds {
+    fn of(limits: &Limits) -> Self {
+        let Limits { request_head, request_body, body_timeout, .. } = *limits;
+        Self { head: request_head, body: request_body, body_timeout }
+    }
 }
 
 /// Why a gateway can't be made of a configuration.
@@ -108,7 +124,7 @@ impl Gateway {
             tls,
             admission: Admission::new(&config.limits),
             budget: Budget::new(&config.limits),
-            body_limit: config.limits.request_body as u64,
+            bounds: Bounds::of(&config.limits),
             turns,
             traces: Traces::default(),
         })
@@ -139,7 +155,7 @@ impl Gateway {
             keys: Keys::new(&config, self.keys.as_ref()).map_err(SetupError::Keys)?,
             admission: self.admission.under(&config.limits),
             budget: self.budget.under(&config.limits),
-            body_limit: config.limits.request_body as u64,
+            bounds: Bounds::of(&config.limits),
             turns: self.turns.under(config)?,
             traces: self.traces.clone(),
         })
@@ -152,7 +168,7 @@ impl Gateway {
 
     /// The gateway as a service.
     pub fn into_service(self) -> Edge {
-        Edge(Arc::new(ArcSwap::from_pointee(self)))
+        Edge { live: Arc::new(ArcSwap::from_pointee(self)), visitor: Visitor::default() }
     }
 }
 
@@ -164,17 +180,26 @@ fn connect(config: &config::Upstream, tls: &Tls) -> Result<Arc<Upstream>, SetupE
 /// The gateway as a service: every method and path goes to [`request::handle`], whose own rules apply, not a web
 /// framework's.
 #[derive(Clone)]
-pub struct Edge(Arc<ArcSwap<Gateway>>);
+pub struct Edge {
+    live: Arc<ArcSwap<Gateway>>,
+    visitor: Visitor,
+}
 
 impl Edge {
     /// What new requests go to.
     pub fn gateway(&self) -> Arc<Gateway> {
-        self.0.load_full()
+        self.live.load_full()
+    }
+
+    /// The same gateway for one visitor.
+    #[must_use]
+    pub fn of(&self, visitor: Visitor) -> Self {
+        Self { live: Arc::clone(&self.live), visitor }
     }
 
     /// From now on new requests go to `gateway`.
     pub fn replace(&self, gateway: Gateway) {
-        self.0.store(Arc::new(gateway));
+        self.live.store(Arc::new(gateway));
     }
 }
 
@@ -188,6 +213,6 @@ impl Service<Request> for Edge {
     }
 
     fn call(&mut self, request: Request) -> Self::Future {
-        request::handle(self.gateway(), request).map(Ok).boxed()
+        request::handle(self.gateway(), request, self.visitor).map(Ok).boxed()
     }
 }

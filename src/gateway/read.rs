@@ -6,15 +6,12 @@
 use super::admission::{Budget, Share};
 use super::client_body::{ClientBody, TooLarge};
 use super::decode::{self, Codings};
+use super::pace::TooSlow;
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
-use std::time::Duration;
 use tower::BoxError;
-
-/// Longest pause between two pieces of a body. A client that stalls would hold its share of the budget for ever.
-const PAUSE: Duration = Duration::from_secs(60);
 
 /// Up to this size a body is decoded on the spot, which takes some 100 us; beyond, where it would hold up other requests,
 /// on a thread for blocking work.
@@ -26,6 +23,9 @@ pub enum ReadError {
     /// Beyond `limits.request_body`, as sent or decoded.
     #[error(transparent)]
     TooLarge(#[from] TooLarge),
+    /// A client that stalls would hold its share of the budget for ever.
+    #[error(transparent)]
+    TooSlow(#[from] TooSlow),
     /// Beyond `limits.buffered_bytes`, together with the bodies of other requests.
     #[error("too many bytes of requests in memory")]
     OverBudget,
@@ -96,11 +96,10 @@ async fn collect(mut body: ClientBody, mut share: Share) -> Result<(Bytes, Share
 /// The next piece, counted; trailers of a body that is read are dropped, its new framing has no place for them.
 async fn next(body: &mut ClientBody, share: &mut Share) -> Result<Option<Bytes>, ReadError> {
     loop {
-        let frame = match tokio::time::timeout(PAUSE, body.frame()).await {
-            Err(_elapsed) => return Err(ReadError::Incomplete(format!("no byte for {} s", PAUSE.as_secs()))),
-            Ok(None) => return Ok(None),
-            Ok(Some(Err(error))) => return Err(failed(error)),
-            Ok(Some(Ok(frame))) => frame,
+        let frame = match body.frame().await {
+            None => return Ok(None),
+            Some(Err(error)) => return Err(failed(error)),
+            Some(Ok(frame)) => frame,
         };
         if let Ok(data) = frame.into_data() {
             return if share.grow(data.len()) { Ok(Some(data)) } else { Err(ReadError::OverBudget) };
@@ -111,6 +110,7 @@ async fn next(body: &mut ClientBody, share: &mut Share) -> Result<Option<Bytes>,
 fn failed(error: BoxError) -> ReadError {
     match error.downcast::<TooLarge>() {
         Ok(too_large) => ReadError::TooLarge(*too_large),
+        Err(error) if error.is::<TooSlow>() => ReadError::TooSlow(TooSlow),
         Err(error) => ReadError::Incomplete(error.to_string()),
     }
 }

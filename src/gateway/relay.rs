@@ -53,7 +53,7 @@ pub(super) async fn relay(
         (None, _) => Watched::only(guard),
     };
     strip_hop_by_hop(&mut head.headers);
-    // The client's connection is HTTP/1.1, whatever the upstream's was.
+    // The upstream's version is none of the client's; the server library writes that of its connection.
     head.version = Version::HTTP_11;
     let idle_timeout = exchange.upstream.idle_timeout();
     let body = LegBody::new(body, lane, spending);

@@ -14,6 +14,7 @@ use super::read::{ReadBody, ReadError, read};
 use super::relay::relay;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use super::router::{Route, RouteError};
+use super::server::Visitor;
 use super::spending::Payer;
 use super::websocket;
 use crate::config::Provider;
@@ -108,15 +109,16 @@ impl Exchange<'_> {
 }
 
 /// Answers a request: the upstream's answer, or an error in the client's dialect.
-pub async fn handle(gateway: Arc<Gateway>, request: Request) -> Response {
+pub async fn handle(gateway: Arc<Gateway>, request: Request, visitor: Visitor) -> Response {
     let id = gateway.ids.next();
     let (head, body) = request.into_parts();
-    tracing::debug!(request_id = %id, method = %head.method, target = %redact::Target(&head.uri), "request");
+    let client = visitor.client.map(tracing::field::display);
+    tracing::debug!(request_id = %id, client, method = %head.method, target = %redact::Target(&head.uri), "request");
     let routed = Routed::of(&gateway, &head);
     let shape = shape(routed.endpoint.as_ref(), routed.route.as_ref().ok());
     let clock = Clock::start(shape.dialect);
     let trace = gateway.traces.begin(&head.method, &head.headers, shape.dialect.name(), &id);
-    let mut response = match answer(&gateway, (id, &clock, &trace), routed, head, body).await {
+    let mut response = match answer(&gateway, (id, &clock, &trace), routed, head, body, visitor).await {
         Ok(response) => response,
         Err(error) => error.into_response(shape, &id),
     };
@@ -181,13 +183,19 @@ async fn answer(
     routed: Routed,
     mut head: Parts,
     body: Body,
+    visitor: Visitor,
 ) -> Result<Response, GatewayError> {
-    let body = ClientBody::new(&head.headers, body, gateway.body_limit);
-    let (place, lifetime) = (gateway.admission.enter().ok_or(GatewayError::Overloaded)?, clock.until_the_end());
+    let bounds = &gateway.bounds;
+    let body = ClientBody::new(&head.headers, body, bounds.body as u64, bounds.body_timeout);
+    let place = gateway.admission.enter().filter(|_| !visitor.crowded).ok_or(GatewayError::Overloaded)?;
+    let lifetime = clock.until_the_end();
+    if head_size(&head) > bounds.head {
+        return Err(GatewayError::HeadTooLarge(bounds.head));
+    }
     let Routed { route, endpoint, path_ids, session_prefix } = routed;
     let route = route?;
     let upstream = gateway.upstreams.get(route.upstream).ok_or(RouteError::NoRoute)?;
-    let (holder, seat) = admit(gateway, &mut head)?;
+    let (holder, seat) = admit(gateway, &mut head, visitor)?;
     websocket::decline(&head.headers)?;
     let body = body.map_err(ReadError::from)?;
 
@@ -235,15 +243,27 @@ async fn answer(
 }
 
 /// Who sends a request, and the place that it takes among those of its tenant. Without keys that is nobody and none.
-fn admit(gateway: &Gateway, head: &mut Parts) -> Result<(Option<Arc<Holder>>, Option<Seat>), GatewayError> {
+fn admit(
+    gateway: &Gateway,
+    head: &mut Parts,
+    visitor: Visitor,
+) -> Result<(Option<Arc<Holder>>, Option<Seat>), GatewayError> {
     let Some(keys) = &gateway.keys else { return Ok((None, None)) };
-    let Some(holder) = keys.admit(head)? else { return Ok((None, None)) };
+    let client = visitor.client.map(tracing::field::display);
+    let admitted = keys.admit(head).inspect_err(|error| tracing::info!(client, %error, "a client was not let in"));
+    let Some(holder) = admitted? else { return Ok((None, None)) };
     let entered = holder.allowance.enter().inspect_err(|limited| {
         let (key, tenant) = (&holder.name, &holder.tenant.0);
         tracing::info!(key, tenant, limit = limited.what, "a tenant has reached a limit");
     });
     let seat = entered?;
     Ok((Some(holder), Some(seat)))
+}
+
+/// Bytes of the request's line and headers.
+fn head_size(head: &Parts) -> usize {
+    let line = head.uri.path_and_query().map_or(0, |line| line.as_str().len());
+    head.headers.iter().fold(line, |sum, (name, value)| sum + name.as_str().len() + value.len())
 }
 
 fn shape(endpoint: Option<&Endpoint>, route: Option<&Route>) -> Shape {

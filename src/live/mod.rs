@@ -13,7 +13,7 @@ mod watch;
 pub use watch::follow_files;
 
 use crate::config::{self, Config, Files, Loaded, Problems, Source, Unusable};
-use crate::gateway::server::Places;
+use crate::gateway::server::{Door, Entrance};
 use crate::gateway::turn::Turns;
 use crate::gateway::{Edge, Gateway};
 use crate::telemetry::names;
@@ -65,15 +65,15 @@ pub struct Refused {
 /// What is in effect.
 pub struct Live {
     edge: Edge,
-    places: Arc<Places>,
+    entrance: Arc<Entrance>,
     status: tokio::sync::watch::Sender<Arc<Status>>,
     /// Held by the one reload that is under way.
     reloading: tokio::sync::Mutex<()>,
 }
 
 impl Live {
-    /// The `gateway` and the `token` of a configuration from this source; `places`: those of the gateway's listener.
-    pub fn new((source, files): (Source, Files), gateway: Gateway, token: Token, places: Arc<Places>) -> Arc<Self> {
+    /// The `gateway` and the `token` of a configuration from this source; `entrance`: that of the gateway's listener.
+    pub fn new((source, files): (Source, Files), gateway: Gateway, token: Token, entrance: Arc<Entrance>) -> Arc<Self> {
         let edge = gateway.into_service();
         let status = Status {
             version: FIRST_VERSION,
@@ -86,7 +86,7 @@ impl Live {
         };
         measure(&status);
         let status = tokio::sync::watch::Sender::new(Arc::new(status));
-        Arc::new(Self { edge, places, status, reloading: tokio::sync::Mutex::default() })
+        Arc::new(Self { edge, entrance, status, reloading: tokio::sync::Mutex::default() })
     }
 
     /// The gateway as a service.
@@ -131,8 +131,9 @@ impl Live {
     }
 
     fn apply(&self, before: &Status, made: Made) -> Arc<Status> {
-        let Made { gateway, token, source, files, warnings } = made;
-        self.places.fit(&gateway.turns().config().limits);
+        let Made { gateway, door, token, source, files, warnings } = made;
+        self.entrance.replace(door);
+        self.entrance.places.fit(&gateway.turns().config().limits);
         self.edge.replace(gateway);
         self.edge.gateway().turns().recorder().fit();
         let status = Arc::new(Status {
@@ -172,6 +173,7 @@ pub fn warn(warnings: &Problems) {
 /// All that is to take effect.
 struct Made {
     gateway: Gateway,
+    door: Door,
     token: Arc<Token>,
     source: Source,
     files: Files,
@@ -187,8 +189,9 @@ fn make(before: &Status) -> Result<Made, Unusable> {
     } else {
         Arc::new(Token::obtain(&config).map_err(|error| unusable(format!("no randomness: {error}")))?)
     };
+    let door = Door::new(&config).map_err(|error| unusable(format!("TLS: {error}")))?;
     let gateway = before.gateway.under(Arc::new(config)).map_err(|error| unusable(error.to_string()))?;
-    Ok(Made { gateway, token, source, files, warnings })
+    Ok(Made { gateway, door, token, source, files, warnings })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52")]

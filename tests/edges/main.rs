@@ -4,6 +4,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod http2;
 mod keys;
 mod limits;
+mod overload;
+mod proxies;
 mod refusal;
+mod slow;
+mod tls;
+mod unix;

@@ -20,7 +20,7 @@ pub(crate) fn assert_refused(answer: &Answer, status: u16, code: &'static str, d
     let message = body.pointer("/error/message").and_then(|message| message.as_str()).unwrap().to_owned();
     let error = WireError { status, code, message, request_id, said: None };
     assert_eq!(answer.body, dialect::of(dialect).error(&error, AnswerForm::Json));
-    let may_retry = status >= 500 || status == 429;
+    let may_retry = status >= 500 || matches!(status, 408 | 429);
     assert_eq!(answer.head.get("x-should-retry"), (!may_retry).then_some("false"), "SDKs must not try in vain");
     assert_eq!(answer.head.get("retry-after").is_some(), matches!(status, 429 | 503));
 }

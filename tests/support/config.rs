@@ -28,7 +28,9 @@ pub fn upstream(name: &str, provider: Provider, addr: SocketAddr) -> Upstream {
 pub fn for_provider(addr: SocketAddr) -> Config {
     let free: SocketAddr = ([127, 0, 0, 1], 0).into();
     Config {
-        listen: free,
+        listen: free.into(),
+        tls: None,
+        trust: Default::default(),
         admin: Admin { listen: free, token: Some(Secret(ADMIN_TOKEN.into())) },
         upstreams: vec![
             upstream("anthropic", Provider::Anthropic, addr),
@@ -62,6 +64,9 @@ pub fn for_provider(addr: SocketAddr) -> Config {
             held_response: 8 << 20,
             outcome_text: 256 << 10,
             concurrent_requests: 4096,
+            request_head: 64 << 10,
+            head_timeout: Duration::from_secs(20),
+            body_timeout: Duration::from_secs(60),
         },
         continuation: Continuation { max_per_turn: 3 },
         policies: hookgate::config::Policies { on_opaque: hookgate::config::OnOpaque::Pass },

@@ -2,9 +2,11 @@
 mod claude_code;
 mod hooks;
 mod keys;
+mod listeners;
 mod model_context;
 mod upstreams;
 
+use super::listeners::{Listen, Trust};
 use super::problem::Place;
 use super::reader::{At, Reader};
 use super::resolved::{self as to, Config};
@@ -43,7 +45,9 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
     let upstreams = upstreams::resolve(file.upstreams, reader);
     Config {
         keys: keys::resolve(file.keys, &upstreams, base, reader),
-        listen: file.listen.value,
+        listen: listeners::at(&file.listen.value, base),
+        tls: file.tls.and_then(|tls| listeners::tls(&tls, base, reader)),
+        trust: Trust { proxy_protocol: file.trust.proxy_protocol },
         admin: to::Admin { listen: file.admin.listen.value, token: file.admin.token },
         upstreams,
         aliases: file.models.aliases,
@@ -74,7 +78,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
 
 /// What a gateway that runs can't change is refused.
 pub(super) fn check_unchanged(file: &File, base: &Base, running: &Config, reader: &mut Reader<'_>) {
-    keep(&file.listen, file.listen.value == running.listen, &running.listen, reader);
+    keep(&file.listen, listeners::at(&file.listen.value, base) == running.listen, &running.listen, reader);
     let admin = &file.admin.listen;
     keep(admin, admin.value == running.admin.listen, &running.admin.listen, reader);
     let dir = &file.knowledge.dir;
@@ -182,10 +186,10 @@ fn store(from: &from::Store, base: &Base, reader: &mut Reader<'_>) -> to::Store 
 /// What only one user may have is refused where others can connect.
 fn check_listeners(file: &File, reader: &mut Reader<'_>) {
     let (listen, admin) = (&file.listen, &file.admin.listen);
-    if listen.value == admin.value && listen.value.port() != 0 {
+    if listen.value == Listen::Tcp(admin.value) && admin.value.port() != 0 {
         reader.refuse_at(admin, "the same address as `listen`, write another port");
     }
-    if listen.value.ip().is_loopback() {
+    if listen.value.is_local() {
         return;
     }
     let isolation = &file.sessions.isolation;
@@ -256,6 +260,9 @@ fn limits(from: &from::Limits, reader: &mut Reader<'_>) -> to::Limits {
         held_response: from.held_response.0,
         outcome_text: from.outcome_text.0,
         concurrent_requests,
+        request_head: from.request_head.0,
+        head_timeout: from.head_timeout,
+        body_timeout: from.body_timeout,
     }
 }
 

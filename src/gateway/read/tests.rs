@@ -5,8 +5,10 @@ use futures_util::stream;
 use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use proptest::prelude::*;
+use std::time::Duration;
 
 const LIMIT: usize = 1 << 20;
+const PAUSE: Duration = Duration::from_secs(60);
 const BUDGET: usize = 4 << 20;
 
 fn budget() -> Budget {
@@ -17,6 +19,9 @@ fn budget() -> Budget {
         held_response: 0,
         outcome_text: 0,
         concurrent_requests: 1,
+        request_head: 0,
+        head_timeout: std::time::Duration::ZERO,
+        body_timeout: std::time::Duration::ZERO,
     })
 }
 
@@ -29,7 +34,7 @@ async fn read_with(encoding: &str, body: Body, budget: &Budget) -> Result<ReadBo
     if !encoding.is_empty() {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_str(encoding).unwrap());
     }
-    let body = ClientBody::new(&headers, body, LIMIT as u64)?;
+    let body = ClientBody::new(&headers, body, LIMIT as u64, PAUSE)?;
     read(&headers, body, budget).await
 }
 
@@ -110,7 +115,7 @@ async fn broken_and_cut_encodings_are_invalid() {
 async fn the_limit_holds_for_announced_for_sent_and_for_decoded_bytes() {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(LIMIT + 1));
-    assert!(ClientBody::new(&headers, Body::empty(), LIMIT as u64).is_err());
+    assert!(ClientBody::new(&headers, Body::empty(), LIMIT as u64, PAUSE).is_err());
 
     let pieces = chunked(vec![vec![b'x'; LIMIT], b"x".to_vec()]);
     assert!(matches!(read_with("", pieces, &budget()).await, Err(ReadError::TooLarge(_))));
@@ -145,7 +150,7 @@ async fn the_budget_is_shared_and_given_back() {
 async fn a_body_that_stalls_is_given_up() {
     let never = stream::iter([Ok::<_, std::io::Error>("half")]);
     let body = Body::from_stream(futures_util::StreamExt::chain(never, stream::pending()));
-    assert!(matches!(read_with("", body, &budget()).await, Err(ReadError::Incomplete(_))));
+    assert!(matches!(read_with("", body, &budget()).await, Err(ReadError::TooSlow(_))));
 }
 
 proptest! {

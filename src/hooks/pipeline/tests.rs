@@ -20,6 +20,9 @@ const LIMITS: Limits = Limits {
     held_response: 1 << 23,
     outcome_text: 1 << 18,
     concurrent_requests: 4096,
+    request_head: 0,
+    head_timeout: std::time::Duration::ZERO,
+    body_timeout: std::time::Duration::ZERO,
 };
 
 fn hook(name: &str, run: Run) -> Hook {
