@@ -1,4 +1,4 @@
-//! What the documentation shows works: the demo, the examples, the configurations in the README.
+//! What the documentation shows works: the demo, the examples, the configurations, commands and links in README and docs.
 #![allow(clippy::unwrap_used)] // clippy's leave for tests ends at the functions that they share
 
 use hookgate::telemetry::names::{ALL, Kind, Metric};
@@ -24,6 +24,23 @@ fn package(path: &str) -> PathBuf {
 
 fn example(name: &str) -> PathBuf {
     package("config/examples").join(name)
+}
+
+/// README and the pages that go on from it.
+fn pages() -> Vec<(PathBuf, String)> {
+    let docs = std::fs::read_dir(package("docs")).unwrap().map(|page| page.unwrap().path());
+    let pages = docs.filter(|page| page.extension().is_some_and(|ending| ending == "md"));
+    let read = |page: PathBuf| {
+        let text = std::fs::read_to_string(&page).unwrap();
+        (page, text)
+    };
+    pages.chain([package("README.md")]).map(read).collect()
+}
+
+/// The blocks of code in a language.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<&'a str> {
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).collect::<Vec<_>>()
 }
 
 /// The texts that hooks added to a request, frames left out.
@@ -91,9 +108,9 @@ fn the_configurations_of_containers_are_valid() {
 }
 
 #[test]
-fn every_configuration_in_the_readme_is_valid() {
-    let readme = std::fs::read_to_string(package("README.md")).unwrap();
-    let blocks: Vec<_> = readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+fn every_configuration_in_the_documentation_is_valid() {
+    let pages = pages();
+    let blocks: Vec<_> = pages.iter().flat_map(|(_, text)| blocks(text, "yaml")).collect();
     assert!(!blocks.is_empty());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("hookgate.yaml");
@@ -110,14 +127,61 @@ fn every_configuration_in_the_readme_is_valid() {
     }
 }
 
+/// A heading's name in links, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
 #[test]
-fn every_metric_stands_in_the_readme_as_it_is() {
-    let readme = std::fs::read_to_string(package("README.md")).unwrap();
+fn every_link_in_the_documentation_leads_somewhere() {
+    let link = regex::Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    for (page, text) in pages() {
+        for target in link.captures_iter(&text).map(|found| found.get(1).unwrap().as_str()) {
+            if target.contains("://") {
+                continue;
+            }
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            assert!(file.exists(), "{}: {target}", page.display());
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&file).unwrap();
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                let found = headings.any(|line| anchor(line.trim_start_matches('#').trim()) == heading);
+                assert!(found, "{}: {target}", page.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_command_in_the_documentation_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_hookgate"), folder.path().join("hookgate")).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let pages = pages();
+    let commands = pages.iter().flat_map(|(_, text)| blocks(text, "sh")).flat_map(str::lines);
+    let mut tried = 0;
+    for command in commands.filter(|line| line.starts_with("hookgate ")) {
+        // Asked for help a command does nothing, but for refusing what it does not know.
+        let (command, _) = command.split_once(" #").unwrap_or((command, ""));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{command} --help")]).env("PATH", &path).current_dir(folder.path());
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
+        tried += 1;
+    }
+    assert!(tried > 3);
+}
+
+#[test]
+fn every_metric_stands_in_the_documentation_as_it_is() {
+    let page = std::fs::read_to_string(package("docs/operations.md")).unwrap();
     for Metric { name, kind, labels, help } in ALL {
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let kind = format!("{kind:?}").to_lowercase();
         let line = format!("| `{name}{labels}` | {kind} | {help} |");
-        assert!(readme.contains(&line), "{line}");
+        assert!(page.contains(&line), "{line}");
     }
 }
 
