@@ -299,6 +299,9 @@ async fn one_log_line_names_the_hook_and_why_it_failed() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    // With one dispatcher alone, a test beside this one that comes first to a line of the log would turn it off for all
+    // (tracing-core asks the thread's own dispatcher then, and it has none).
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let guard = tracing::subscriber::set_default(subscriber);
     let mut slow = shell("slow", "echo half-way >&2; sleep 300");
     slow.timeout = Some(Duration::from_secs(2));
