@@ -182,8 +182,11 @@ impl Conversations {
         // A retry brings nodes that are there already. A node has one place, or the older place would take it along.
         let owner = Arc::new(NodeOwner { session: live.key.clone(), conversation: live.id.clone() });
         change.nodes.retain(|node| self.claim(*node, &owner));
-        let successor = change.successor.take().map(|successor| self.write_successor(live, successor));
+        let successor = change.successor.take();
+        successor.iter().for_each(|successor| self.note_successor(live, successor));
         let mut saved = live.saved.lock().await;
+        // Noted again in the order of writing: of racing answers, memory keeps the one that the store keeps.
+        let successor = successor.map(|successor| self.write_successor(live, &successor));
         loop {
             if is_forgotten() {
                 return Ok(());

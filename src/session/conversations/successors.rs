@@ -65,12 +65,16 @@ impl Conversations {
         }
     }
 
-    /// The write that stores `successor`; in memory it is known from now on.
-    pub(super) fn write_successor(&self, live: &Live, successor: Successor) -> Write {
+    /// In memory it is known from now on.
+    pub(super) fn note_successor(&self, live: &Live, successor: &Successor) {
         let key = successor_key(&live.key, response_node(&successor.first));
-        let stored = written(&successor.goes_on);
-        self.successors.insert(key.clone(), Arc::new(successor.goes_on));
-        (key, Some(stored))
+        self.successors.insert(key, Arc::new(successor.goes_on.clone()));
+    }
+
+    /// The write that stores `successor`; in memory it is what is known from now on.
+    pub(super) fn write_successor(&self, live: &Live, successor: &Successor) -> Write {
+        self.note_successor(live, successor);
+        (successor_key(&live.key, response_node(&successor.first)), Some(written(&successor.goes_on)))
     }
 
     /// The write that removes what is noted at a node, if anything is.
