@@ -6,26 +6,27 @@ pub(super) const BLOCK: usize = 64;
 /// Bytes of one vector: the widest that every x86-64 and ARM64 processor has.
 const LANE: usize = 16;
 
-/// The next bytes of a text. Each test gives one bit for each byte, lowest first.
-pub(super) struct Block([u8x16; BLOCK / LANE]);
+/// The next bytes of a text. Each test gives one bit for each byte, lowest first. Fields and no array: the vectors then stay
+/// in registers.
+pub(super) struct Block {
+    a: u8x16,
+    b: u8x16,
+    c: u8x16,
+    d: u8x16,
+}
 
 impl Block {
-    /// The first bytes of `text`; behind its end stand zeros, which look like control characters.
+    /// The first bytes of `text`; `None` where it has fewer.
     #[inline(always)]
-    pub(super) fn of(text: &[u8]) -> Self {
-        let bytes = text.first_chunk().copied().unwrap_or_else(|| {
-            let mut padded = [0; BLOCK];
-            padded.iter_mut().zip(text).for_each(|(to, from)| *to = *from);
-            padded
-        });
-        let (lanes, _) = bytes.as_chunks::<LANE>();
-        Self(std::array::from_fn(|lane| lanes.get(lane).copied().map_or(u8x16::ZERO, u8x16::new)))
+    pub(super) fn of(text: &[u8]) -> Option<Self> {
+        let ([a, b, c, d, ..], _) = text.as_chunks::<LANE>() else { return None };
+        Some(Self { a: u8x16::new(*a), b: u8x16::new(*b), c: u8x16::new(*c), d: u8x16::new(*d) })
     }
 
-    /// Bytes that are `byte`.
+    /// Bytes that are one of these.
     #[inline(always)]
-    pub(super) fn equal(&self, byte: u8) -> u64 {
-        self.bits(|lane| lane.simd_eq(u8x16::splat(byte)))
+    pub(super) fn any_of<const N: usize>(&self, bytes: [u8; N]) -> u64 {
+        self.bits(|lane| bytes.iter().fold(u8x16::ZERO, |found, byte| found | lane.simd_eq(u8x16::splat(*byte))))
     }
 
     /// Bytes between the two, both included.
@@ -42,7 +43,8 @@ impl Block {
 
     #[inline(always)]
     fn bits(&self, test: impl Fn(u8x16) -> u8x16) -> u64 {
-        self.0.iter().rev().fold(0, |bits, lane| bits << LANE | u64::from(test(*lane).to_bitmask()))
+        let bits = |lane| u64::from(test(lane).to_bitmask());
+        bits(self.a) | bits(self.b) << LANE | bits(self.c) << (2 * LANE) | bits(self.d) << (3 * LANE)
     }
 }
 

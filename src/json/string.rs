@@ -16,8 +16,8 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, (usize, Fau
     }
     let mut at = start;
     loop {
-        let block = Block::of(text.get(at..).unwrap_or_default());
-        let backslashes = block.equal(b'\\');
+        let Some(block) = Block::of(text.get(at..).unwrap_or_default()) else { return end_near_end(text, at) };
+        let backslashes = block.any_of([b'\\']);
         let escaped = if backslashes == 0 { 0 } else { escaped(backslashes) };
         let ends = block.ends_string() & !escaped;
         let inside = ends.wrapping_sub(1) & !ends;
@@ -34,6 +34,20 @@ pub(super) fn string_end(text: &[u8], start: usize) -> Result<usize, (usize, Fau
             // A backslash in the last place is looked at again together with what it escapes.
             at += BLOCK - usize::from((backslashes & !escaped) >> (BLOCK - 1) != 0);
         }
+    }
+}
+
+/// Goes on at `at`, where the text has less than a block left: in a copy with zeros behind it, which end any string.
+#[cold]
+#[inline(never)]
+fn end_near_end(text: &[u8], at: usize) -> Result<usize, (usize, Fault)> {
+    let rest = text.get(at..).unwrap_or_default();
+    let mut padded = [0; 2 * BLOCK];
+    padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    match string_end(&padded, 0) {
+        Ok(end) => Ok(at + end),
+        Err((place, _)) if place >= rest.len() => Err((text.len(), Fault::Unterminated)),
+        Err((place, fault)) => Err((at + place, fault)),
     }
 }
 
@@ -63,18 +77,16 @@ const fn escaped(backslashes: u64) -> u64 {
 /// legal syntax (RFC 8259, section 8.2), so the digits are not interpreted.
 #[inline(always)]
 fn wrong_escapes(block: &Block, escaped: u64) -> u64 {
-    /// What may stand behind a backslash alone.
-    const SHORT: [u8; 8] = *b"nt\"\\/rbf";
-    // Most common first: a text's escapes are line ends, tabs and quotes.
-    let mut long = escaped;
-    for byte in SHORT {
-        if long == 0 {
-            return 0;
-        }
-        long &= !block.equal(byte);
+    // Line ends, tabs, quotes and backslashes are nearly all that texts have.
+    let mut long = escaped & !block.any_of(*b"nt\"\\");
+    if long != 0 {
+        long &= !block.any_of(*b"/rbf");
+    }
+    if long == 0 {
+        return 0;
     }
     let digits = block.within(b'0', b'9') | block.within(b'a', b'f') | block.within(b'A', b'F');
-    let unicode = block.equal(b'u') & digits >> 1 & digits >> 2 & digits >> 3 & digits >> 4;
+    let unicode = block.any_of([b'u']) & digits >> 1 & digits >> 2 & digits >> 3 & digits >> 4;
     long & !unicode
 }
 
