@@ -179,7 +179,7 @@ pub struct Reply {
 pub struct WireError {
     /// HTTP status.
     pub status: u16,
-    /// One of CONTRACT section 5, as in `x-hookgate-error`.
+    /// As in `x-hookgate-error`.
     pub code: &'static str,
     /// What the client reads.
     pub message: String,

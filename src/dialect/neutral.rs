@@ -1,4 +1,4 @@
-//! The request in dialect-neutral words, as hooks see it (CONTRACT section 4, `request`).
+//! The request in dialect-neutral words, as hooks see it (`hookgate check --schema event`, `request`).
 use crate::context::Call;
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -7,7 +7,7 @@ use crate::dialect::edit::{Changes, Fields, Keys};
 use crate::dialect::object::Object;
 use crate::dialect::openai::set as member;
 use crate::dialect::{EditError, blocks};
-use crate::json::{Kind, Span, Splice, raw};
+use crate::json::{Kind, ScanError, Span, Splice, raw};
 
 /// Members that choose; the second is the old one, of `functions`.
 const CHOICES: [&str; 2] = ["tool_choice", "function_call"];
@@ -24,18 +24,31 @@ pub(super) fn remove(changes: &mut Changes<'_>) {
 }
 
 /// Takes tools that are gone out of the choice. What can't be read may name any.
-pub(super) fn repair(body: &Body<'_>, judge: &Judge<'_>, changes: &mut Changes<'_>, splice: &mut Splice) {
+///
+/// # Errors
+/// [`ScanError::DuplicateKey`]: what it chooses depends on who reads it.
+pub(super) fn repair(
+    body: &Body<'_>,
+    judge: &Judge<'_>,
+    changes: &mut Changes<'_>,
+    splice: &mut Splice,
+) -> Result<(), ScanError> {
     for key in CHOICES {
         let Some(choice) = member(body.doc, key).filter(|member| member.kind == Kind::Object) else { continue };
         let raw = body.doc.text(choice.value);
-        let is_gone = |raw: &str| Definition::read(raw, None).map_or(true, |named| judge.forbids(&named));
-        if is_gone(raw) {
+        let is_gone = |raw: &str| match Definition::read(raw, None) {
+            Err(error @ ScanError::DuplicateKey { .. }) => Err(error),
+            read => Ok(read.map_or(true, |named| judge.forbids(&named))),
+        };
+        if is_gone(raw)? {
             changes.set(&[key], AUTO);
             continue;
         }
         let Some(list) = allowed(raw) else { continue };
-        let gone: Vec<bool> =
-            list.iter().map(|entry| is_gone(raw.get(entry.start..entry.end).unwrap_or_default())).collect();
+        let gone: Vec<bool> = list
+            .iter()
+            .map(|entry| is_gone(raw.get(entry.start..entry.end).unwrap_or_default()))
+            .collect::<Result<_, _>>()?;
         if gone.iter().all(|gone| *gone) && !gone.is_empty() {
             changes.set(&[key], NONE);
         } else {
@@ -43,6 +56,7 @@ pub(super) fn repair(body: &Body<'_>, judge: &Judge<'_>, changes: &mut Changes<'
             blocks::remove(splice, &spans, |index| gone.get(index).copied().unwrap_or_default());
         }
     }
+    Ok(())
 }
 
 const AUTO: &str = r#""auto""#;

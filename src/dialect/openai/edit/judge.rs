@@ -2,7 +2,7 @@
 use super::definition::Definition;
 use super::{Body, Carrier};
 use crate::dialect::edit::Sieve;
-use crate::json::{Doc, Span, raw};
+use crate::json::{Doc, ScanError, Span, raw};
 use std::collections::HashSet;
 
 /// Namespaces inside of namespaces that are looked into: one is what the API knows. Deeper ones go as a whole, since
@@ -31,11 +31,21 @@ pub(super) struct Judge<'e> {
     pub(super) left: HashSet<String>,
     /// Names of the tools that go.
     gone: HashSet<String>,
+    /// The first definition that has a key twice: which tool it is, depends on who reads it.
+    ambiguous: Option<ScanError>,
 }
 
 impl<'e> Judge<'e> {
     pub(super) fn new(sieve: Option<Sieve<'e>>) -> Self {
-        Self { sieve, left: HashSet::new(), gone: HashSet::new() }
+        Self { sieve, left: HashSet::new(), gone: HashSet::new(), ambiguous: None }
+    }
+
+    /// That every definition says one thing.
+    ///
+    /// # Errors
+    /// [`ScanError::DuplicateKey`]
+    pub(super) fn is_clear(&self) -> Result<(), ScanError> {
+        self.ambiguous.clone().map_or(Ok(()), Err)
     }
 
     /// Whether a definition may stay: in every way in which it can be read.
@@ -51,6 +61,12 @@ impl<'e> Judge<'e> {
             && (!self.keeps(choice) || choice.all_names().any(|name| self.gone.contains(name)))
     }
 
+    fn doubt(&mut self, error: ScanError) {
+        if matches!(error, ScanError::DuplicateKey { .. }) {
+            self.ambiguous.get_or_insert(error);
+        }
+    }
+
     /// Judges the definitions of a list.
     fn judge(&mut self, doc: &Doc, elements: &[Span], within: &Within<'_>) -> List {
         elements.iter().map(|element| (*element, self.judge_one(doc, *element, within))).collect()
@@ -58,8 +74,14 @@ impl<'e> Judge<'e> {
 
     fn judge_one(&mut self, doc: &Doc, element: Span, within: &Within<'_>) -> Verdict {
         let raw = doc.text(element);
-        // What is ambiguous may be any tool.
-        let Ok(definition) = Definition::read(raw, within.space) else { return Verdict::Goes };
+        let definition = match Definition::read(raw, within.space) {
+            Ok(definition) => definition,
+            // May be any tool.
+            Err(error) => {
+                self.doubt(error);
+                return Verdict::Goes;
+            }
+        };
         let Some(members) = definition.members else {
             let stays = within.decided.unwrap_or_else(|| self.keeps(&definition));
             let names = if stays { &mut self.left } else { &mut self.gone };

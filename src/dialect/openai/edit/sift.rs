@@ -12,6 +12,7 @@ pub(super) fn sift(body: &Body<'_>, sieve: Sieve<'_>) -> Result<Splice, EditErro
     let mut judge = Judge::new(Some(sieve));
     let carriers = body.carriers();
     let lists = judged(body, &carriers, &mut judge);
+    judge.is_clear()?;
     let (mut splice, mut changes) = (Splice::new(), Changes::default());
     let mut items = HashSet::new();
     for (carrier, list) in carriers.iter().zip(&lists).filter(|(_, list)| !list.is_empty()) {
@@ -38,7 +39,7 @@ pub(super) fn sift(body: &Body<'_>, sieve: Sieve<'_>) -> Result<Splice, EditErro
     if is_emptied {
         choice::remove(&mut changes);
     } else {
-        choice::repair(body, &judge, &mut changes, &mut splice);
+        choice::repair(body, &judge, &mut changes, &mut splice)?;
     }
     changes.apply(&Fields::body(body.doc, Keys::Exact)?, &mut splice)?;
     Ok(splice)

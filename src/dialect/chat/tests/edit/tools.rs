@@ -65,8 +65,6 @@ fn no_choice_names_a_tool_that_is_gone() {
         (allowed(&format!("{read}, {bash},{grep}")), allowed(&format!("{read},{grep}"))),
         (allowed(bash), r#""none""#.to_owned()),
         (allowed(r#"{"function":{"n\u0061me":"Bash"}}"#), r#""none""#.to_owned()),
-        // Ambiguous.
-        (r#"{"type":"function","function":{"name":"Read","name":"Bash"}}"#.to_owned(), r#""auto""#.to_owned()),
     ];
     for (choice, expected) in cases {
         let rest = |choice: &str| format!(r#","tool_choice":{choice},"parallel_tool_calls":true"#);
@@ -88,8 +86,6 @@ fn no_spelling_gets_a_forbidden_tool_through() {
         r#"{"function":{"name":"Bash"}}"#,
         r#"{"type":"function","name":"Bash"}"#,
         r#"{"type":"custom","custom":{"name":"Read"},"function":{"name":"Bash"}}"#,
-        r#"{"type":"function","function":{"name":"Read","name":"Bash"}}"#,
-        r#"{"type":"function","function":{"name":"Read"},"function":{"name":"Bash"}}"#,
         r#"{"type":"Bash"}"#,
         r#"{"type":"Bash_preview_2027_01_01"}"#,
         r#"{"type":"namespace","name":"n","tools":[{"type":"function","name":"Bash"}]}"#,
@@ -104,6 +100,27 @@ fn no_spelling_gets_a_forbidden_tool_through() {
         }
         let roster = CHAT.roster(&tools(&[READ, tool], "")).unwrap();
         assert!(roster.contains(&"Read".to_owned()), "{roster:?}");
+    }
+}
+
+#[test]
+fn a_tool_or_a_choice_with_a_key_twice_is_refused() {
+    let twice = [
+        r#"{"type":"function","function":{"name":"Read","name":"Bash"}}"#,
+        r#"{"type":"function","function":{"name":"Read","n\u0061me":"Bash"}}"#,
+        r#"{"type":"function","function":{"name":"Read"},"function":{"name":"Bash"}}"#,
+    ];
+    let allowed = |entry: &str| format!(r#"{{"type":"allowed_tools","allowed_tools":{{"tools":[{entry}]}}}}"#);
+    for raw in twice {
+        let bodies = [
+            tools(&[GREP, raw], ""),
+            tools(&[GREP], &format!(r#","tool_choice":{raw}"#)),
+            tools(&[GREP], &format!(r#","tool_choice":{}"#, allowed(raw))),
+        ];
+        for (body, edit) in bodies.iter().flat_map(|body| [(body, remove("Bash")), (body, keep("Grep"))]) {
+            let error = CHAT.edited(body, &edit).unwrap_err();
+            assert!(matches!(error, EditError::Scan(ScanError::DuplicateKey { .. })), "{edit} {body}: {error}");
+        }
     }
 }
 

@@ -105,7 +105,6 @@ fn no_spelling_gets_a_forbidden_tool_through() {
         r#"{"type":"function","n\u0061me":"B\u0061sh"}"#,
         r#"{"name":"Bash"}"#,
         r#"{"type":"function","function":{"name":"Bash"}}"#,
-        r#"{"type":"function","name":"Read","name":"Bash"}"#,
         r#"{"type":"web_search","name":"Bash"}"#,
         r#"{"type":"namespace","name":"n","tools":[{"type":"namespace","name":"m","tools":[{"name":"Bash"}]}]}"#,
         r#"{"type":"namespace","name":"n","t\u006fols":[{"name":"Bash"}]}"#,
@@ -128,6 +127,16 @@ fn no_spelling_gets_a_forbidden_tool_through() {
                 );
             }
         }
+    }
+    let twice = r#"{"type":"function","name":"Read","name":"Bash"}"#;
+    for body in [
+        tools(&[READ, twice], ""),
+        tools(&[READ], &format!(r#","tool_choice":{twice}"#)),
+        format!(r#"{{"input":[{{"type":"additional_tools","tools":[{READ},{twice}]}},{USER}]}}"#),
+        tools(&[&format!(r#"{{"type":"namespace","name":"n","tools":[{twice}]}}"#)], ""),
+    ] {
+        let error = RESPONSES.edited(&body, &remove("Grep")).unwrap_err();
+        assert!(matches!(error, EditError::Scan(ScanError::DuplicateKey { .. })), "{body}: {error}");
     }
     let deep = format!("{}{}", r#"{"type":"namespace","name":"n","tools":["#.repeat(200), "]}".repeat(200));
     let edited = RESPONSES.edited(&tools(&[READ, &deep], ""), &remove("Bash")).unwrap();
