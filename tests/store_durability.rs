@@ -1,4 +1,4 @@
-//! What the store acknowledged survives `kill -9`, and a full disk does not outlive itself (DESIGN I9). The process that
+//! What the store acknowledged survives `kill -9`, and a full disk does not outlive itself. The process that
 //! is killed is this test binary, run again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 use bytes::Bytes;

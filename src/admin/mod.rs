@@ -1,4 +1,4 @@
-//! The admin listener: probes, metrics, and what operators see and change of sessions (CONTRACT section 6).
+//! The admin listener: probes, metrics, and what operators see and change of sessions (docs/admin.md).
 //!
 //! ```text
 //! hosts    addressed as this listener, from no foreign web page

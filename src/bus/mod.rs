@@ -1,4 +1,4 @@
-//! The session bus: messages from people and other agents into a running session (CONTRACT section 7).
+//! The session bus: messages from people and other agents into a running session (docs/sessions.md).
 //!
 //! ```text
 //! message    what is sent, checked            letters   what a mailbox holds, as stored: pure

@@ -1,4 +1,4 @@
-//! A client of the admin API of a running gateway (CONTRACT section 6).
+//! A client of the admin API of a running gateway (docs/admin.md).
 use super::ConfigFile;
 use crate::config::{self, Problems};
 use crate::live::token;

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 /// Longest expression, in bytes: conditions are a line or two, and the parser needs time for a longer text.
 pub const MAX_LENGTH: usize = 4096;
 
-/// The variables that a condition may name (CONTRACT section 4).
+/// The variables that a condition may name (README, What a hook gets and says).
 pub const VARIABLES: [&str; 10] =
     ["event", "session", "model", "prompt", "request", "tools", "tool", "turn", "headers", "now"];
 

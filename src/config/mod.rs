@@ -46,7 +46,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where a configuration is looked for when none is named (CONTRACT section 1).
+/// Where a configuration is looked for when none is named (README, A first hook).
 const LOOKUP: [&str; 2] = ["./config/hookgate.yaml", "/etc/hookgate/hookgate.yaml"];
 
 /// Where a configuration came from.

@@ -1,5 +1,5 @@
 //! The configuration after checking: every default filled in, every path absolute, every expression compiled by its owner
-//! at start. Field names follow CONTRACT section 2.
+//! at start. Fields are named like the keys of config/hookgate.yaml.
 use super::claude_code::ClaudeCode;
 use super::keys::Keys;
 use super::listeners::{Listen, Tls, Trust};
@@ -342,7 +342,7 @@ pub struct Limits {
     pub body_timeout: Duration,
 }
 
-/// The lifecycle events of CONTRACT section 3.
+/// The lifecycle events of a request's life (README, What a hook gets and says).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventKind {
     /// `session.start`
@@ -436,7 +436,7 @@ pub struct Hook {
     pub include_request: bool,
 }
 
-/// What `model.family` may be (CONTRACT section 4): the maker's line of a model.
+/// What `model.family` may be (README, What a hook gets and says): the maker's line of a model.
 pub const FAMILIES: [&str; 9] = ["claude", "gpt", "gemini", "qwen", "llama", "mistral", "deepseek", "grok", "other"];
 
 /// `run.model_context`.

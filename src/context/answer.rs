@@ -4,7 +4,7 @@ use super::digest::NormalForm;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Why the model stopped, in neutral words (CONTRACT section 4, `finish_reason`).
+/// Why the model stopped, in neutral words (`finish_reason` of an event).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {

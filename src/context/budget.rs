@@ -1,4 +1,4 @@
-//! The budget of text that hooks newly place in one turn (CONTRACT section 2, `max_injected_context_chars`).
+//! The budget of text that hooks newly place in one turn (config/hookgate.yaml, `max_injected_context_chars`).
 //!
 //! Counted in Unicode scalar values, without frame and mark. Texts are admitted in the order given: persistent ones
 //! first, then ephemeral ones in config order. The one that goes over is cut with a mark, the ones behind it are left out.

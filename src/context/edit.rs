@@ -1,4 +1,4 @@
-//! What hooks change of a request, in neutral words (CONTRACT section 4, Edits). Dialects lower these to splices of their
+//! What hooks change of a request, in neutral words (docs/policies.md). Dialects lower these to splices of their
 //! native body; nothing else of it changes.
 mod schema;
 

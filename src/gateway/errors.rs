@@ -1,6 +1,6 @@
 //! The one place where an error becomes an answer: status, code, and a body that the client's SDK parses.
 //!
-//! Codes are those of CONTRACT section 5. The client reads [`GatewayError::message`]; details of the upstream's side
+//! Its codes are part of what clients may rely on. The client reads [`GatewayError::message`]; details of the upstream's side
 //! (addresses, causes) go to the log only.
 use super::admission;
 use super::allowance::{Limited, whole_secs};

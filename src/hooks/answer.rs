@@ -1,4 +1,4 @@
-//! What a hook wrote, read as an [`Outcome`] (CONTRACT section 4).
+//! What a hook wrote, read as an [`Outcome`] (README, What a hook gets and says).
 use super::HookFailure;
 use super::contract::{Outcome, Sending};
 use crate::config::EventKind;

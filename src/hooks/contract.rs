@@ -1,4 +1,4 @@
-//! What a hook gets and what it may answer (CONTRACT section 4).
+//! What a hook gets and what it may answer (README, What a hook gets and says).
 use crate::bus::{Kind, Written};
 use crate::context::{Call, Digest, Edit, Usage};
 use crate::dialect::NeutralRequest;

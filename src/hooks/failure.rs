@@ -3,7 +3,7 @@ use crate::config::condition::ConditionError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why one run of a hook counts as failed (CONTRACT section 4). The text is for the operator's log; nothing of it reaches
+/// Why one run of a hook counts as failed (docs/hooks.md). The text is for the operator's log; nothing of it reaches
 /// the model, and none of it quotes what the hook was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookFailure {

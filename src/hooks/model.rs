@@ -28,7 +28,7 @@ const WORDS: [(&str, &str); 20] = [
 /// The family when no word tells one.
 pub(super) const OTHER: &str = "other";
 
-/// The maker's line of a resolved model name (CONTRACT section 4): `claude`, `gpt` (also the o-series and codex),
+/// The maker's line of a resolved model name (README, What a hook gets and says): `claude`, `gpt` (also the o-series and codex),
 /// `gemini`, `qwen`, `llama`, `mistral`, `deepseek`, `grok`, else `other`.
 ///
 /// Prefixes of providers and regions are seen through: `anthropic/claude-…`, `us.anthropic.claude-…`, `models/gemini-…`.

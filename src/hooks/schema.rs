@@ -1,4 +1,4 @@
-//! The JSON schemas of an event and of an answer (CONTRACT section 4), for authors of hooks.
+//! The JSON schemas of an event and of an answer (README, What a hook gets and says), for authors of hooks.
 use crate::config::EventKind;
 use crate::knowledge::entry::{MAX_BODY, MAX_TITLE};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a `when` expression sees (CONTRACT section 4), built once per event and only as far as some expression names it.
+//! What a `when` expression sees (README, What a hook gets and says), built once per event and only as far as some expression names it.
 use super::contract::Event;
 use crate::config::EventKind;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelString, CelUInt};

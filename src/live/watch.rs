@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// So long nothing may have happened: editors and deployments write in several steps (CONTRACT section 2).
+/// So long nothing may have happened: editors and deployments write in several steps (config/hookgate.yaml).
 const QUIET: Duration = Duration::from_millis(200);
 /// How often to look without an event: network file systems send none, and a folder that was itself replaced is only found
 /// by looking.

@@ -1,4 +1,4 @@
-//! Which session, agent, parent and project a request names: headers, the body, the base URL (CONTRACT section 2,
+//! Which session, agent, parent and project a request names: headers, the body, the base URL (config/hookgate.yaml,
 //! `sessions`).
 use super::record::MAIN;
 use crate::config::{self, IdSource};

@@ -15,7 +15,7 @@ pub const MAX_CREDENTIALS: usize = 8;
 /// The agent of a session's first conversation.
 pub const MAIN: &str = "main";
 
-/// Opaque owner of sessions (DESIGN I8).
+/// Opaque owner of sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tenant(pub String);
@@ -282,7 +282,7 @@ impl SessionRecord {
     }
 
     /// Binds another credential to the session; the caller has seen that its history extends what is stored and that
-    /// the upstream accepted it (DESIGN I8). False if it was bound already.
+    /// the upstream accepted it. False if it was bound already.
     pub fn admit(&mut self, credential: Fingerprint) -> bool {
         if self.admits(&credential) {
             return false;

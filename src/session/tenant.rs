@@ -1,5 +1,5 @@
 //! Whose credential a request carries. Only keyed fingerprints leave this file: no log, record or metric ever holds a
-//! credential (DESIGN I8).
+//! credential.
 use super::record::Tenant;
 use super::store::SECRET_LEN;
 use crate::config::Isolation;
@@ -88,7 +88,7 @@ fn in_query(query: &str) -> Option<Credential<'_>> {
     }))
 }
 
-/// Whether a tenant is made of a credential, which may change (DESIGN I8), and not of the gateway's own keys.
+/// Whether a tenant is made of a credential, which may change, and not of the gateway's own keys.
 pub fn is_by_credential(tenant: &Tenant) -> bool {
     tenant.0.starts_with(BY_CREDENTIAL)
 }

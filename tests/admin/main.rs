@@ -1,4 +1,4 @@
-//! The admin listener, its guards, and the command line that talks to it (CONTRACT section 6).
+//! The admin listener, its guards, and the command line that talks to it (docs/admin.md).
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 #[path = "../support/mod.rs"]

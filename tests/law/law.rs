@@ -401,7 +401,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Every hook ran exactly once for what it runs for (CONTRACT section 3); a stop that a kill interrupted may run again,
+    /// Every hook ran exactly once for what it runs for (README, What a hook gets and says); a stop that a kill interrupted may run again,
     /// and is known by its id.
     fn once(&self) -> Result<(), String> {
         let fired = self.stage.fired(&self.session);

@@ -1,4 +1,4 @@
-//! What the gateway answers itself (CONTRACT section 5).
+//! What the gateway answers itself.
 use crate::support::provider::{answer, event_stream};
 use crate::support::{Answer, Client, Gate, Provider, Step, config, gateway, gateway_with};
 use hookgate::context::view::AnswerForm;

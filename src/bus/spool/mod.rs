@@ -1,4 +1,4 @@
-//! The spool: a maildir that any process can write messages to with nothing but a file system (CONTRACT section 7).
+//! The spool: a maildir that any process can write messages to with nothing but a file system (docs/sessions.md).
 //!
 //! ```text
 //! DIR/SESSION/AGENT/{tmp,new,cur}           where sessions are not isolated, else DIR/TENANT/SESSION/AGENT/...

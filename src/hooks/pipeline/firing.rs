@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-/// How long a hook may take that says nothing (CONTRACT section 2, `timeout`).
+/// How long a hook may take that says nothing (config/hookgate.yaml, `timeout`).
 pub(super) const fn default_timeout(kind: EventKind) -> Duration {
     match kind {
         EventKind::PromptSubmit => Duration::from_secs(15),

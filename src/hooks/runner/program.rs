@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 
 /// What every hook gets from the gateway's environment when it is set there: what programs need to find their way, and
-/// no secret (CONTRACT section 4).
+/// no secret (docs/hooks.md).
 pub(super) const PASSED: [&str; 6] = ["PATH", "HOME", "LANG", "TMPDIR", "USER", "SHELL"];
 
 /// What is started.

@@ -7,7 +7,7 @@ fn header(name: &'static str) -> IdSource {
     IdSource::Header(HeaderName::from_static(name))
 }
 
-/// The defaults of CONTRACT section 2.
+/// The defaults of config/hookgate.yaml.
 fn finder() -> KeyFinder {
     let sources = |names: &[&'static str]| names.iter().map(|name| header(name)).collect::<Vec<_>>();
     KeyFinder::new(&config::Sessions {

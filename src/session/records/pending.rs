@@ -1,5 +1,5 @@
 //! Stops that are still to be run: recorded before the client sees the end of its turn, taken when the hook ran, found
-//! again after a kill (DESIGN I3).
+//! again after a kill.
 //!
 //! In a shared store each names the process that runs it, in a line ahead of it; when that has died, another takes it over.
 use super::Records;

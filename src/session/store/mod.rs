@@ -35,7 +35,7 @@ pub type Pair = (Vec<u8>, Bytes);
 pub const SECRET_LEN: usize = 32;
 
 /// An ordered key-value store. Whatever changes something is durable when its future is ready: a process that is
-/// killed right afterwards finds it again (DESIGN I9). Methods never block the runtime.
+/// killed right afterwards finds it again. Methods never block the runtime.
 pub trait Store: Send + Sync + 'static {
     /// The value of `key`.
     fn get<'a>(&'a self, key: &'a [u8]) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>>;

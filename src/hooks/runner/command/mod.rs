@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::process::ChildStderr;
 use tokio::sync::Semaphore;
 
-/// How much of stderr is kept for the log, in bytes (CONTRACT section 4).
+/// How much of stderr is kept for the log, in bytes (docs/hooks.md).
 const STDERR_LIMIT: usize = 4096;
 
 /// A process for each event.
