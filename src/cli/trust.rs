@@ -16,10 +16,9 @@ const PATH: &str = "PATH";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Trusted is a file as it is now: the configuration, the files that it reads, and the scripts in the tree that its hooks name.
-Not what those run or read in turn. A change of one of them takes the trust away.
-
-Example:\n  hookgate trust"
+    after_help = "Trusted is a file as it is now: the configuration, the files that it reads, and the scripts in the tree that \
+                  its hooks name. Not what those run or read in turn. A change of one of them takes the trust away.\n\n\
+                  Example:\n  hookgate trust"
 )]
 pub(super) struct Trust {
     /// The configuration; without it the one that `hookgate run` would find here

@@ -49,13 +49,12 @@ const SESSION_LEN: usize = 8;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The configuration is that of --config, else the first of hookgate.yaml and config/hookgate.yaml from here up to the
-repository's folder, else ~/.config/hookgate/hookgate.yaml, else /etc/hookgate/hookgate.yaml, else the defaults. One that lies
-in the working tree counts after `hookgate trust`.
-
-Sessions and the log (hookgate.log) are kept in ~/.local/state/hookgate/run/, in a folder for each project.
-
-Example:\n  hookgate run -- claude"
+    after_help = "The configuration is that of --config, else the first of hookgate.yaml and config/hookgate.yaml from here up to \
+                  the repository's folder, else ~/.config/hookgate/hookgate.yaml, else /etc/hookgate/hookgate.yaml, else the \
+                  defaults. One that lies in the working tree counts after `hookgate trust`.\n\n\
+                  Sessions and the log (hookgate.log) are kept in ~/.local/state/hookgate/run/, in a folder for each \
+                  project.\n\n\
+                  Example:\n  hookgate run -- claude"
 )]
 pub(super) struct Run {
     /// The configuration

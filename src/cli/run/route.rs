@@ -1,8 +1,11 @@
 //! Base URLs: the one that an agent had, which becomes an upstream, and the one that it gets.
 use crate::config::Provider;
 use http::Uri;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::net::SocketAddr;
+
+/// All that means something in a path (RFC 3986 section 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A base URL that somebody set before: a company's gateway, a local server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub(super) struct Gateway {
 impl Gateway {
     /// The gateway at `addr`; with a session, it is in every path.
     pub(super) fn new(addr: SocketAddr, session: Option<&str>) -> Self {
-        let session = session.map(|id| format!("/s/{}", utf8_percent_encode(id, NON_ALPHANUMERIC))).unwrap_or_default();
+        let session = session.map(|id| format!("/s/{}", utf8_percent_encode(id, RESERVED))).unwrap_or_default();
         Self { root: format!("http://{addr}{session}") }
     }
 
