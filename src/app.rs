@@ -229,7 +229,7 @@ async fn turns(config: &Arc<Config>, witness: Option<Arc<Witness>>) -> Result<Ar
     let recorder = Recorder::new(config.inspect);
     let bus = Arc::new(Bus::open(sessions.records.clone()).await?.telling(recorder.clone()));
     let pipeline = Pipeline::new(&config.hooks, &config.limits, knowledge).map_err(TurnsError::from)?;
-    let mut pipeline = pipeline.posting(bus.clone()).recording(recorder);
+    let mut pipeline = pipeline.posting(bus.clone()).recording(recorder).guarded(config.terms.guard.clone());
     match (witness, &config.audit) {
         (Some(witness), _) => pipeline = pipeline.watched(witness),
         // What a dry run decides is no decision.

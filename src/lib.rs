@@ -17,6 +17,7 @@
 //! | [`upstream`] | the way up |
 //! | [`dialect`] | Anthropic Messages, OpenAI Chat and Responses, Gemini: pure |
 //! | [`context`] | the neutral view of a request and an answer, budget, placement: pure |
+//! | [`trust`] | what a cloned repository may make the gateway run: what its user has seen |
 //! | [`config`] | as written, checked, resolved; policy tests as written |
 //! | [`telemetry`] | logs, metrics, traces, the audit log, redaction |
 //! | [`json`], [`sse`] | scan and splice, framing on bytes: pure |
@@ -38,4 +39,5 @@ pub mod live;
 pub mod session;
 pub mod sse;
 pub mod telemetry;
+pub mod trust;
 pub mod upstream;

@@ -6,16 +6,20 @@ mod check;
 mod demo;
 mod explain;
 mod health;
+mod init;
 mod keys;
 mod mcp;
 mod proposals;
 mod rehearsal;
+mod run;
 mod send;
 mod serve;
 mod sessions;
 mod store;
 mod table;
 mod test;
+mod trust;
+mod user;
 mod watch;
 
 use crate::app::AppError;
@@ -26,6 +30,9 @@ use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+
+/// Wrong usage that clap can't know of.
+const WRONG_USAGE: u8 = 2;
 
 #[derive(Debug, Parser)]
 #[command(name = "hookgate", version, about, after_help = "Example:\n  hookgate demo")]
@@ -42,6 +49,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run an agent behind a gateway of its own
+    Run(run::Run),
+    /// Write a configuration for the agent and the hook scripts that are here
+    Init(init::Init),
+    /// Trust what the configuration of a working tree would run
+    Trust(trust::Trust),
     /// Run the gateway; SIGHUP and changes of the file reload the configuration
     Serve(serve::Serve),
     /// Validate a configuration and print every problem, or print a JSON schema
@@ -115,6 +128,15 @@ enum CliError {
     /// No randomness for a key.
     #[error("no randomness: {0}")]
     Random(#[from] getrandom::Error),
+    /// A command that was to be run.
+    #[error(transparent)]
+    Run(#[from] run::RunError),
+    /// No configuration was written.
+    #[error(transparent)]
+    Init(#[from] init::InitError),
+    /// Nothing was trusted.
+    #[error(transparent)]
+    Trust(#[from] trust::TrustError),
     /// The demo.
     #[error(transparent)]
     Demo(#[from] demo::DemoError),
@@ -132,6 +154,9 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let format = cli.log_format.into();
     let done = match cli.command {
+        Command::Run(command) => command.run(format, &cli.log_level),
+        Command::Init(command) => command.run(),
+        Command::Trust(command) => command.run(),
         Command::Serve(command) => command.run(format, &cli.log_level),
         Command::Check(command) => command.run(),
         Command::Health(command) => command.run(),
@@ -149,6 +174,11 @@ pub fn run() -> ExitCode {
         Ok(code) => code,
         // `hookgate ... | head` is no failure.
         Err(CliError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        // The terminal is the agent's: it must be seen who speaks.
+        Err(CliError::Run(error)) => {
+            let _ = writeln!(io::stderr(), "hookgate: {error}");
+            ExitCode::from(error.code())
+        }
         Err(error) => {
             let _ = writeln!(io::stderr(), "{error}");
             ExitCode::FAILURE

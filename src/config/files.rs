@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 pub struct Files(Vec<(PathBuf, Content)>);
 
 /// What stood in a file; `None`: nothing but white space, or there was no such file.
-type Content = Option<blake3::Hash>;
+pub type Content = Option<blake3::Hash>;
 
 impl Files {
     /// Reads a file and remembers it, whether or not it can be read.
     ///
     /// # Errors
     /// When it can't be read as text.
-    pub(super) fn read(&mut self, path: &Path) -> io::Result<String> {
+    pub fn read(&mut self, path: &Path) -> io::Result<String> {
         let text = fs::read_to_string(path);
         self.0.push((path.to_owned(), text.as_deref().map_or(None, |text| content(text.as_bytes()))));
         text
@@ -24,6 +24,11 @@ impl Files {
     /// Where they are.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|(path, _)| path.as_path())
+    }
+
+    /// Where they are, with the hash of what stood there; `None`: nothing but white space, or there was no such file.
+    pub fn contents(&self) -> impl Iterator<Item = (&Path, Content)> {
+        self.0.iter().map(|(path, content)| (path.as_path(), *content))
     }
 
     /// The same files as they are now.

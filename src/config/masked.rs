@@ -34,6 +34,7 @@ pub fn masked(config: &Config) -> Value {
         inspect,
         hooks,
         profiles,
+        terms: _,
     } = config;
     let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
     json!({

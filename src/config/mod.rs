@@ -14,6 +14,7 @@ pub mod condition;
 mod edits;
 mod files;
 pub mod keys;
+pub mod links;
 pub mod listeners;
 mod masked;
 mod node;
@@ -23,13 +24,14 @@ mod redis_url;
 mod resolve;
 pub mod resolved;
 mod section;
+pub mod terms;
 mod units;
 mod value;
 mod variables;
 mod written;
 pub mod yaml;
 
-pub use files::Files;
+pub use files::{Content, Files};
 pub use keys::{KEY_PREFIX, Key, KeyHash, Keys, TenantLimits};
 pub use listeners::{Identity, Listen, Tls, Trust};
 pub use masked::masked;
@@ -37,6 +39,7 @@ pub use problem::{Place, Problem, Problems, Severity};
 pub use reader::Env;
 pub use redis_url::RedisUrl;
 pub use resolved::*;
+pub use terms::{Guard, Imposed, Terms};
 pub use units::parse_duration as duration;
 
 use node::Node;
@@ -112,11 +115,33 @@ pub fn process_env(name: &str) -> Option<String> {
 /// # Errors
 /// Every problem of the file, warnings included, when one of them is fatal.
 pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Loaded, Problems> {
+    let on = On { terms: &Terms::default(), running: None };
     match path {
-        Some(path) => load_file(path, env, None),
-        None => look_up(env, None),
+        Some(path) => load_file(path, env, on),
+        None => look_up(env, on),
     }
     .map_err(|unusable| unusable.problems)
+}
+
+/// Loads a file on these terms; without one the defaults, which the program then stands for.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_on(terms: &Terms, path: Option<&Path>, env: Env<'_>) -> Result<Loaded, Problems> {
+    let on = On { terms, running: None };
+    match path {
+        Some(path) => load_file(path, env, on),
+        None => read("", Source::Program, Files::default(), env, on),
+    }
+    .map_err(|unusable| unusable.problems)
+}
+
+/// What a configuration is read for.
+#[derive(Clone, Copy)]
+struct On<'a> {
+    terms: &'a Terms,
+    /// The one whose place it takes.
+    running: Option<&'a Config>,
 }
 
 /// Loads what a gateway was started with once more, while it runs with `running`. A file that is empty by now is refused:
@@ -125,17 +150,18 @@ pub fn load(path: Option<&Path>, env: Env<'_>) -> Result<Loaded, Problems> {
 /// # Errors
 /// As [`load`]; what can't change while a gateway runs is a problem too.
 pub fn reload(source: &Source, env: Env<'_>, running: &Config) -> Result<Loaded, Unusable> {
+    let on = On { terms: &running.terms, running: Some(running) };
     match source {
-        Source::File(path) => load_file(path, env, Some(running)),
-        Source::BuiltIn => look_up(env, Some(running)),
+        Source::File(path) => load_file(path, env, on),
+        Source::BuiltIn => look_up(env, on),
         Source::Program => Err(refuse(Files::default(), source, "has no file that could be read again")),
     }
 }
 
-fn look_up(env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
+fn look_up(env: Env<'_>, on: On<'_>) -> Result<Loaded, Unusable> {
     let is_missing = |path: &Path| matches!(path.metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound);
     let found = LOOKUP.map(Path::new).into_iter().find(|path| !is_missing(path));
-    found.map_or_else(|| read("", Source::BuiltIn, absent(), env, running), |path| load_file(path, env, running))
+    found.map_or_else(|| read("", Source::BuiltIn, absent(), env, on), |path| load_file(path, env, on))
 }
 
 /// The files that were looked for in vain: when one of them is written, that is a change.
@@ -148,14 +174,14 @@ fn absent() -> Files {
     files
 }
 
-fn load_file(path: &Path, env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
+fn load_file(path: &Path, env: Env<'_>, on: On<'_>) -> Result<Loaded, Unusable> {
     let source = Source::File(path.to_owned());
     let mut files = Files::default();
     match files.read(path) {
-        Ok(text) if running.is_some() && text.trim().is_empty() => {
+        Ok(text) if on.running.is_some() && text.trim().is_empty() => {
             Err(refuse(files, &source, "is empty, write `{}` if the defaults are meant"))
         }
-        Ok(text) => read(&text, source, files, env, running),
+        Ok(text) => read(&text, source, files, env, on),
         Err(error) => Err(refuse(files, &source, &format!("cannot be read: {error}"))),
     }
 }
@@ -169,10 +195,11 @@ fn refuse(files: Files, source: &Source, what: &str) -> Unusable {
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, source: Source, env: Env<'_>) -> Result<Loaded, Problems> {
-    read(text, source, Files::default(), env, None).map_err(|unusable| unusable.problems)
+    let on = On { terms: &Terms::default(), running: None };
+    read(text, source, Files::default(), env, on).map_err(|unusable| unusable.problems)
 }
 
-fn read(text: &str, source: Source, files: Files, env: Env<'_>, running: Option<&Config>) -> Result<Loaded, Unusable> {
+fn read(text: &str, source: Source, files: Files, env: Env<'_>, on: On<'_>) -> Result<Loaded, Unusable> {
     let base = Base::of(match &source {
         Source::File(path) => Some(path),
         Source::BuiltIn | Source::Program => None,
@@ -186,12 +213,23 @@ fn read(text: &str, source: Source, files: Files, env: Env<'_>, running: Option<
             None
         }
     };
-    if let (Some(file), Some(running)) = (&written, running) {
+    let written = match &on.terms.imposed {
+        Some(imposed) => written.map(|file| imposed.impose(file)),
+        None => written,
+    };
+    if let (Some(file), Some(running)) = (&written, on.running) {
         resolve::check_unchanged(file, &base, running, &mut reader);
     }
-    let config = written.map(|file| resolve::resolve(file, &base, &mut reader));
-    let Reader { problems, files, .. } = reader;
+    let config = written.map(|file| resolve::resolve(file, &base, on.terms, &mut reader));
+    let Reader { problems, mut files, .. } = reader;
     let problems = Problems::new(source.to_string(), problems);
+    let refusal = match (&config, &on.terms.guard) {
+        (Some(config), Some(guard)) if !problems.is_fatal() => guard.admits(config, &mut files).err(),
+        _ => None,
+    };
+    if let Some(why) = refusal {
+        return Err(refuse(files, &source, &why));
+    }
     match config {
         Some(config) if !problems.is_fatal() => Ok(Loaded { config, source, warnings: problems, files }),
         _ => Err(Unusable { problems, files }),

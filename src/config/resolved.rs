@@ -4,6 +4,7 @@ use super::claude_code::ClaudeCode;
 use super::keys::Keys;
 use super::listeners::{Listen, Tls, Trust};
 use super::redis_url::RedisUrl;
+use super::terms::Terms;
 use crate::context::Edit;
 use crate::context::edit::Globs;
 use crate::dialect::DialectId;
@@ -59,6 +60,8 @@ pub struct Config {
     pub hooks: Vec<Hook>,
     /// Client profiles from the config, tried before the built-in ones: YAML texts in the format of `session/profiles/`.
     pub profiles: Vec<String>,
+    /// How it came to be taken.
+    pub terms: Terms,
 }
 
 /// A value that never prints.

@@ -101,6 +101,9 @@ pub enum HookFailure {
     /// Scripts written for Claude Code failed, each with its command.
     #[error("{0}")]
     Scripts(String),
+    /// What it runs is not what its user agreed with.
+    #[error("not run: {0}")]
+    Refused(String),
     /// A defect of the gateway, kept inside this hook.
     #[error("panicked: {0}")]
     Panicked(String),

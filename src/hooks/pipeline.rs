@@ -12,7 +12,7 @@ use super::contract::Event;
 use super::runner::{House, MAX_PROCESSES};
 use super::{HookFailure, HookReport, HooksError, When, Witness};
 use crate::bus::Bus;
-use crate::config::{self, EventKind, Inspect};
+use crate::config::{self, EventKind, Guard, Inspect};
 use crate::inspect::{Recorder, Recording};
 use crate::knowledge::Knowledge;
 use crate::session::record::SessionKey;
@@ -34,6 +34,7 @@ pub struct Pipeline {
     output_limit: usize,
     text_limit: usize,
     witness: Option<Arc<Witness>>,
+    guard: Option<Arc<dyn Guard>>,
     bus: Option<Arc<Bus>>,
     audit: Audit,
     recorder: Recorder,
@@ -63,6 +64,7 @@ impl Pipeline {
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: None,
+            guard: None,
             bus: None,
             audit: Audit::default(),
             recorder: Recorder::new(Inspect::NONE),
@@ -89,6 +91,7 @@ impl Pipeline {
             output_limit: limits.hook_output,
             text_limit: limits.outcome_text,
             witness: self.witness.clone(),
+            guard: self.guard.clone(),
             bus: self.bus.clone(),
             audit: self.audit.clone(),
             recorder: self.recorder.clone(),
@@ -99,6 +102,12 @@ impl Pipeline {
     #[must_use]
     pub fn watched(self, witness: Arc<Witness>) -> Self {
         Self { witness: Some(witness), ..self }
+    }
+
+    /// Somebody has to agree with what hooks run, each time.
+    #[must_use]
+    pub fn guarded(self, guard: Option<Arc<dyn Guard>>) -> Self {
+        Self { guard, ..self }
     }
 
     /// What hooks send goes to this bus; without one nothing is sent.

@@ -6,7 +6,6 @@
 //! ```
 //!
 //! A reload is done as a whole or not at all. A request takes the gateway once, when it begins, and keeps it to its end.
-mod links;
 pub mod token;
 mod watch;
 

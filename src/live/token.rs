@@ -98,7 +98,11 @@ fn keep(file: &Path, token: &str) -> io::Result<()> {
     fs::rename(&unfinished, file)
 }
 
-fn random() -> Result<String, getrandom::Error> {
+/// A new token.
+///
+/// # Errors
+/// When the system has no randomness.
+pub fn random() -> Result<String, getrandom::Error> {
     let mut bytes = [0; LEN];
     getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().fold(String::with_capacity(2 * LEN), |mut hex, byte| {

@@ -3,8 +3,8 @@
 //! What counts is what stands in the files, once it was quiet for a while; events only say when to look. So writing in
 //! place, renaming over, swapping a link and restoring an old file all count for what they are.
 use super::Live;
-use super::links::links;
 use crate::config::Files;
+use crate::config::links::links;
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,6 +1,9 @@
 //! Logs go to stderr; results of commands go to stdout.
+use std::fs::File;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,11 +29,25 @@ pub struct BadLevel {
 /// # Errors
 /// [`BadLevel`] when `directives` can't be read.
 pub fn init(format: Format, directives: &str) -> Result<(), BadLevel> {
-    let filter =
-        EnvFilter::try_new(directives).map_err(|source| BadLevel { directives: directives.to_owned(), source })?;
     // Colours are for people: in a file they get in the way of a search.
     let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr);
+    start(BoxMakeWriter::new(std::io::stderr), colours, format, directives)
+}
+
+/// The same with lines that go to a file, and so does what a panic says: the terminal is somebody else's.
+///
+/// # Errors
+/// [`BadLevel`] when `directives` can't be read.
+pub fn init_into(file: File, format: Format, directives: &str) -> Result<(), BadLevel> {
+    start(BoxMakeWriter::new(Arc::new(file)), false, format, directives)?;
+    std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    Ok(())
+}
+
+fn start(writer: BoxMakeWriter, colours: bool, format: Format, directives: &str) -> Result<(), BadLevel> {
+    let filter =
+        EnvFilter::try_new(directives).map_err(|source| BadLevel { directives: directives.to_owned(), source })?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(writer);
     let started = match format {
         Format::Text => lines.try_init(),
         Format::Json => lines.json().flatten_event(true).try_init(),

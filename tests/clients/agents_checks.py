@@ -3,6 +3,7 @@ agents_checks.py HOOKGATE INSTALLED [NAME...] [--scenario=NAME...]
 
 Each scenario checks what the provider received, what the agent printed and what the hooks were asked.
 """
+import os
 import sys
 import tempfile
 import threading
@@ -203,9 +204,26 @@ def removed_tool(stage):
     expect(stage.events.of("calls", "tool.call") == [], "nobody was asked about a call that is refused")
 
 
+def run_command(stage):
+    """Two runs of a gateway that is there for the agent alone, which is itself set up to go to the provider."""
+    stage.begin("run", lambda _: Answer("Good morning to you."))
+    said = stage.agent.ask("Say good morning")
+    expect("Good morning to you." in said, f"it printed {said!r}")
+    (body,) = stage.turns()
+    once(body, hooks.PERSISTENT, "the request")
+    stage.continue_with(lambda _: Answer("Nothing more to do."))
+    said = stage.agent.ask("And what else?", follow_up=True)
+    expect("Nothing more to do." in said, f"the follow-up printed {said!r}")
+    if stage.agent.keeps_session:
+        once(stage.turns()[-1], hooks.AFTER, "the follow-up")
+
+
+#: Without a gateway beside it.
+RUN = "hookgate run"
+
 SCENARIOS = {
     "text": text_turn, "tool, follow-up": tool_turn, "sub-agent": sub_agent, "error, retry": error_and_retry,
-    "message": message, "continued": continued, "removed tool": removed_tool,
+    "message": message, "continued": continued, "removed tool": removed_tool, RUN: run_command,
 }
 
 
@@ -228,7 +246,13 @@ def all_of(binary, installed, kind, names):
     with gateway(binary, hooks.files(provider.url, service.url)) as running, tempfile.TemporaryDirectory() as home:
         events = hooks.Events(running.folder)
         stage = Stage(kind(installed, home, running.url), running, provider, events)
-        yield from (check(stage, name) for name in names)
+        yield from (check(stage, name) for name in names if name != RUN)
+    if RUN in names:
+        with tempfile.TemporaryDirectory() as home:
+            agent = kind(installed, home, provider.url)
+            agent.write(".config/hookgate/hookgate.yaml", hooks.OWN)
+            agent.through = [os.path.abspath(binary), "run", "--"]
+            yield check(Stage(agent, None, provider, hooks.Events(home)), RUN)
     provider.close()
     service.shutdown()
 

@@ -79,6 +79,14 @@ try {
     console.log(`    first view ${loaded} bytes`);
   });
 
+  await step('an address with the token opens it, and keeps it to itself', async () => {
+    const other = await browser.newPage();
+    await other.goto(`${gate.url}/#token=${TOKEN}`);
+    await sees('No session yet', other);
+    assert.equal(new URL(other.url()).hash, '#/sessions');
+    await other.close();
+  });
+
   await step('a request of an agent arrives while the page is open', async () => {
     await worker.say('Why does the checkout fail?');
     await page.getByRole('link', { name: /fix-checkout/ }).click();

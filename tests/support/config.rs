@@ -77,5 +77,6 @@ pub fn for_provider(addr: SocketAddr) -> Config {
         inspect: hookgate::config::Inspect { requests_per_session: 20, bodies: false },
         hooks: vec![],
         profiles: vec![],
+        terms: Default::default(),
     }
 }

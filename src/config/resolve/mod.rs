@@ -10,6 +10,7 @@ use super::listeners::{Listen, Trust};
 use super::problem::Place;
 use super::reader::{At, Reader};
 use super::resolved::{self as to, Config};
+use super::terms::Terms;
 use super::units::{show_duration, show_size};
 use super::value::{Count, StoreKind};
 use super::written::{self as from, File};
@@ -37,12 +38,12 @@ impl Base {
 }
 
 /// Resolves `file`. Problems go to `reader`; what has a fatal one is left out of the result.
-pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Config {
+pub(super) fn resolve(file: File, base: &Base, terms: &Terms, reader: &mut Reader<'_>) -> Config {
     check_listeners(&file, reader);
     let store = store(&file.store, base, reader);
     let keeping = claude_code::Keeping::beside(&store, file.sessions.retain);
     let token = file.admin.token.clone();
-    let upstreams = upstreams::resolve(file.upstreams, reader);
+    let upstreams = upstreams::resolve(file.upstreams, terms.imposed.as_ref(), reader);
     Config {
         keys: keys::resolve(file.keys, &upstreams, base, reader),
         listen: listeners::at(&file.listen.value, base),
@@ -73,6 +74,7 @@ pub(super) fn resolve(file: File, base: &Base, reader: &mut Reader<'_>) -> Confi
         inspect: inspect(&file.inspect, reader),
         hooks: hooks::resolve(file.hooks, base, &keeping, reader),
         profiles: file.profiles.iter().filter_map(|path| profile(path, base, reader)).collect(),
+        terms: terms.clone(),
     }
 }
 

@@ -3,6 +3,7 @@ use super::first_use;
 use crate::config::node::Node;
 use crate::config::reader::{Reader, Value};
 use crate::config::resolved::Upstream;
+use crate::config::terms::Imposed;
 use crate::config::value::is_segment;
 use crate::config::written as from;
 
@@ -18,11 +19,18 @@ const BUILT_IN: &str = "
 const RESERVED: [&str; 4] = ["s", "v1", "v1beta", "v1alpha"];
 
 /// Resolves the list.
-pub(super) fn resolve(written: Vec<from::Upstream>, reader: &mut Reader<'_>) -> Vec<Upstream> {
+pub(super) fn resolve(
+    written: Vec<from::Upstream>,
+    imposed: Option<&Imposed>,
+    reader: &mut Reader<'_>,
+) -> Vec<Upstream> {
     check_names(&written, reader);
     check_prefixes(&written, reader);
     let mut upstreams: Vec<_> = written.into_iter().map(convert).collect();
-    for built_in in built_in() {
+    for mut built_in in built_in() {
+        if let Some(url) = imposed.and_then(|imposed| imposed.upstream(built_in.provider)) {
+            built_in.base_url = url.clone();
+        }
         if !upstreams.iter().any(|upstream| upstream.name == built_in.name) {
             upstreams.push(built_in);
         }

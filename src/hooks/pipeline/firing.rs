@@ -105,6 +105,7 @@ impl Firing<'_> {
         if time.is_zero() && hook.runner.acts() {
             return Err(HookFailure::Deadline(time));
         }
+        self.agreed(hook).await?;
         let call = Invocation {
             kind: self.kind,
             event: self.event,
@@ -125,6 +126,14 @@ impl Firing<'_> {
             Output::Nothing => Ok(None),
             Output::Written(bytes) => Outcome::parse(self.kind, &bytes, text_limit).map(Some),
         }
+    }
+
+    /// Whether the pipeline's guard agrees, which reads what the hook would run.
+    async fn agreed(&self, hook: &Entry) -> Result<(), HookFailure> {
+        let Some(guard) = self.pipeline.guard.clone() else { return Ok(()) };
+        let config = hook.config.clone();
+        let asked = tokio::task::spawn_blocking(move || guard.lets_run(&config)).await;
+        asked.map_err(|defect| HookFailure::Panicked(defect.to_string()))?.map_err(HookFailure::Refused)
     }
 
     /// What follows a run, however it ended: it is counted and logged, and what the hook proposes and sends is handed on.

@@ -17,6 +17,8 @@ class Agent:
     environment = {}
     #: Whether a follow-up in a new process is known to be of the same session.
     keeps_session = True
+    #: What runs it: nothing, or a command ahead of its own.
+    through = ()
 
     def __init__(self, installed, home, url):
         self.program = Path(installed, "node_modules/.bin", self.name)
@@ -48,7 +50,7 @@ class Agent:
         """What it prints. A hung agent is ended with all that it started."""
         kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
         environment = {**kept, "HOME": str(self.home), "TERM": "dumb", **self.variables()}
-        command = [self.program, *self.arguments(prompt, follow_up)]
+        command = [*self.through, self.program, *self.arguments(prompt, follow_up)]
         process = subprocess.Popen(
             command, cwd=self.project, env=environment, text=True, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -40,6 +40,12 @@ hooks:
     run: {{ command: [sh, hook.sh], env: {{ ANSWER: '{after}' }} }}
   - {{ name: failed, on: [session.fail, session.end], run: {{ command: [sh, hook.sh] }} }}
 """
+#: A user's own configuration, for runs.
+OWN = f"""
+hooks:
+  - {{ name: state, on: session.start, run: {{ text: {PERSISTENT} }} }}
+  - {{ name: done, slot: state, on: session.stop, run: {{ command: [echo, '{json.dumps({"context": AFTER})}'] }} }}
+"""
 HOOK = 'file=$(mktemp events/XXXXXXXX) && cat > "$file" && mv "$file" "$file.json"; echo "$ANSWER"'
 SCRIPTED = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": f"echo {SCRIPT}"}]}]}}
 CONTINUE = f"""grep -q '"continuing":false' && echo '{{"continue":true,"message":"{CHECK}"}}'; exit 0"""

@@ -20,6 +20,14 @@ export const token = {
   setReview: (value) => sessionStorage.setItem(REVIEW, value),
 };
 
+/** An address may bring the token behind `#`, as `hookgate run` prints it: it is kept in this tab, and leaves the address. */
+export function takeToken() {
+  const [, given] = /^#token=([\w.~-]+)$/.exec(location.hash) ?? [];
+  if (!given) return;
+  token.set(given);
+  history.replaceState(null, '', '#/sessions');
+}
+
 /** A path of these segments, encoded, with a query. */
 export function path(segments, query = {}) {
   const search = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null)).toString();

@@ -1,7 +1,7 @@
 // The admin page: the token, the places, and what is there at each.
 import { render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { all, live, token } from './api.js';
+import { all, live, takeToken, token } from './api.js';
 import { Gateway } from './views/gateway.jsx';
 import { Login } from './views/login.jsx';
 import { Pipeline } from './views/pipeline.jsx';
@@ -75,4 +75,5 @@ function Inside({ leave }) {
   );
 }
 
+takeToken();
 render(<Page />, document.body);

@@ -7,7 +7,7 @@ const MAX_LINKS: usize = 40;
 
 /// Every path whose replacement changes what `path` reads, each without links in its folder: the links on the way (a mounted
 /// Kubernetes configmap is swapped by replacing one), and the file, or what is missing of it.
-pub(super) fn links(path: &Path) -> Vec<PathBuf> {
+pub fn links(path: &Path) -> Vec<PathBuf> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut todo = steps(&path);
     let (mut at, mut found) = (PathBuf::from("/"), Vec::new());
