@@ -38,5 +38,9 @@ async fn the_log_is_a_file_that_the_help_names() {
     stage.hookgate(&["run", "--", "claude"], &[]).await.ok();
     assert!(stage.log().contains("listening"), "{}", stage.log());
     let help = stage.hookgate(&["run", "--help"], &[]).await;
-    assert!(help.stdout.contains("hookgate.log") && help.stdout.contains(".local/state/hookgate/run"), "{}", help.stdout);
+    assert!(
+        help.stdout.contains("hookgate.log") && help.stdout.contains(".local/state/hookgate/run"),
+        "{}",
+        help.stdout
+    );
 }

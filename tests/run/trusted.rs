@@ -50,7 +50,9 @@ async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
 
 #[tokio::test]
 async fn a_change_of_a_file_that_decides_takes_the_trust_away() {
-    for (file, text) in [("hookgate.yaml", CONFIG.replace("--all", "--evil")), ("hint.sh", HINT.replace("HINT", "EVIL"))] {
+    for (file, text) in
+        [("hookgate.yaml", CONFIG.replace("--all", "--evil")), ("hint.sh", HINT.replace("HINT", "EVIL"))]
+    {
         let stage = cloned().await;
         stage.hookgate(&["trust", "--yes"], &[]).await.ok();
         stage.clone(file, &text);
@@ -72,7 +74,8 @@ async fn a_link_in_the_tree_is_the_trees_wherever_it_leads() {
 async fn a_settings_file_in_the_tree_counts_after_it_was_trusted_whoever_names_it() {
     let stage = Stage::set().await;
     stage.own("hooks: [{ name: cc, run: { claude_code: { settings: '${PWD}/.claude/settings.json' } } }]");
-    let settings = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch it-ran; echo X"}]}]}}"#;
+    let settings =
+        r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch it-ran; echo X"}]}]}}"#;
     stage.clone(".claude/settings.json", settings);
     let here = stage.project().display().to_string();
     let ran = stage.hookgate(&["run", "--", "gemini"], &[("PWD", &here)]).await;
