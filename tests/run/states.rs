@@ -6,8 +6,8 @@ use std::fs;
 async fn what_a_run_kept_is_there_in_the_next_one_of_the_project() {
     let stage = Stage::set().await;
     stage.own("hooks: [{ name: note, on: session.stop, run: { command: [echo, '{\"context\": \"KEPT\"}'] } }]");
-    for _ in 0..2 {
-        stage.hookgate(&["run", "--session", "s", "--", "gemini"], &[]).await.ok();
+    for prompt in ["one", "two"] {
+        stage.hookgate(&["run", "--session", "s", "--", "gemini"], &[("PROMPT", prompt)]).await.ok();
     }
     let bodies = stage.bodies();
     assert!(!bodies[0].contains("KEPT") && bodies[1].contains("KEPT"), "{bodies:?}");

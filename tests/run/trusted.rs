@@ -27,11 +27,11 @@ async fn refused(stage: &Stage, arguments: &[&str], words: &[&str]) {
 async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
     let stage = cloned().await;
     let run = ["run", "--", "claude"];
-    refused(&stage, &run, &["hint on prompt.submit", "./hint.sh --all", "is not trusted", "hookgate trust"]).await;
+    refused(&stage, &run, &["hint on prompt.submit", "hint.sh --all", "is not trusted", "hookgate trust"]).await;
     refused(&stage, &["run", "--config", "hookgate.yaml", "--", "claude"], &["is not trusted"]).await;
 
     let declined = stage.hookgate(&["trust"], &[]).await;
-    assert!(declined.code == Some(1) && declined.stdout.contains("./hint.sh --all"), "{}", declined.stdout);
+    assert!(declined.code == Some(1) && declined.stdout.contains("hint.sh --all"), "{}", declined.stdout);
     refused(&stage, &run, &[]).await;
 
     stage.hookgate(&["trust", "--yes"], &[]).await.ok();
@@ -111,7 +111,7 @@ async fn a_changed_configuration_waits_for_trust_and_then_counts() {
     let wait = "import time
 open('hookgate.yaml', 'w').write('hooks: [{ name: new, on: prompt.submit, run: { command: [echo, THE-NEW] } }]')
 while not os.path.exists('old'): time.sleep(0.01)
-ask()
+ask('before')
 open('asked', 'w').close()
 while not os.path.exists('new'): time.sleep(0.01)";
     let child = stage.command(&["run", "--", "claude"], &[("DO", wait)]).spawn().unwrap();
