@@ -12,6 +12,9 @@ const BETWEEN_WORDS: [char; 16] = [' ', '\t', '\n', '\'', '"', '`', ';', '|', '&
 /// How lines of Claude Code's hooks name the project's folder.
 const PROJECT_DIR: [&str; 2] = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"];
 
+/// Programs whose arguments are read and never run: an agent that works on its notes does not change what `cat NOTES.md` does.
+const READERS: [&str; 10] = ["cat", "head", "tail", "grep", "wc", "ls", "test", "cut", "stat", "echo"];
+
 /// A file of the working tree that decides what runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Covered {
@@ -104,7 +107,9 @@ fn unquoted(line: &str) -> String {
 
 fn of_program(argv: &[String], cwd: &Path) -> Vec<PathBuf> {
     let found = argv.first().filter(|program| !program.contains('/')).and_then(|program| in_path(program));
-    found.into_iter().chain(argv.iter().flat_map(|word| of_line(word, cwd))).collect()
+    let reads = argv.first().is_some_and(|program| READERS.contains(&program.as_str()));
+    let words = argv.iter().take(if reads { 1 } else { argv.len() });
+    found.into_iter().chain(words.flat_map(|word| of_line(word, cwd))).collect()
 }
 
 /// A word may be a path as it stands, with whatever is in its name, or a line of words.
@@ -149,8 +154,8 @@ hooks:
   - { name: b, on: prompt.submit, run: { worker: [python3, b.py], cwd: hooks } }
   - { name: c, run: { claude_code: { settings: settings.json } } }
   - { name: e, on: prompt.submit, run: { command: [sh, -c, 'cd .; (./e.sh)&& ls'] } }
-  - { name: f, on: prompt.submit, run: { command: [cat, --file=f g.sh] } }
-  - { name: f2, on: prompt.submit, run: { command: [cat, f g.sh] } }
+  - { name: f, on: prompt.submit, run: { command: [bash, f g.sh, --rc=e.sh] } }
+  - { name: cat, on: prompt.submit, run: { command: [cat, NOTES.md, unused.sh] } }
   - { name: n, on: prompt.submit, run: { file: NOTES.md } }
 ";
         let file = root.join("hookgate.yaml");

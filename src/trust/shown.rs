@@ -182,7 +182,7 @@ hooks:
   - { name: t, on: prompt.submit, run: { text: hello } }
 ";
         insta::assert_snapshot!(shown(config, &[("KEY", "sk-secret")]), @r#"
-          a on session.start, session.stop  runs /p/./a.sh "b c" (in /p, with GH_TOKEN)
+          a on session.start, session.stop  runs /p/a.sh "b c" (in /p, with GH_TOKEN)
           h on prompt.submit                sends the event to http://e.test/x with k: Bearer ${KEY}
           t on prompt.submit                adds the text "hello"
           upstream openai                   requests, with your key or login, go to http://evil.test/

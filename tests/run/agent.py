@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """An agent that does one turn against whatever base URL it was given, and leaves what it saw in seen.json.
 
-DO: what it does besides; EXIT: its exit code.
+DO: what it does besides; PROMPT: what it asks; EXIT: its exit code.
 """
 import json
 import os
 import sys
 import urllib.request
 
-DIALECTS = {
-    "anthropic": ("/v1/messages", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}),
-    "openai": ("/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "hello"}]}),
-    "gemini": ("/v1beta/models/m:generateContent", {"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}),
-}
+def requests(prompt):
+    """A path and a body, by dialect."""
+    said = [{"role": "user", "content": prompt}]
+    return {
+        "anthropic": ("/v1/messages", {"model": "m", "max_tokens": 9, "messages": said}),
+        "openai": ("/chat/completions", {"model": "m", "messages": said}),
+        "gemini": ("/v1beta/models/m:generateContent", {"contents": [{"role": "user", "parts": [{"text": prompt}]}]}),
+    }
 
 
 def base_url():
@@ -28,9 +31,9 @@ def base_url():
     return ("openai", env["OPENAI_API_BASE"]) if name == "aider" else ("anthropic", env["ANTHROPIC_BASE_URL"])
 
 
-def ask():
+def ask(prompt=os.environ.get("PROMPT", "hello")):
     dialect, url = base_url()
-    path, body = DIALECTS[dialect]
+    path, body = requests(prompt)[dialect]
     headers = {"content-type": "application/json", "x-api-key": "sk-fake"}
     if os.path.basename(sys.argv[0]) == "claude":
         headers["x-claude-code-session-id"] = "claude-1"
@@ -43,7 +46,7 @@ def ask():
 
 if "DO" in os.environ:
     exec(os.environ["DO"])
-url, session = (None, None) if "SILENT" in os.environ else ask()
+url, session = ask()
 with open("seen.json", "w") as file:
     json.dump({"argv": sys.argv[1:], "env": dict(os.environ), "url": url, "session": session}, file)
 print("the agent's own words")

@@ -37,6 +37,7 @@ async fn every_agent_reaches_its_provider_through_the_gateway_and_the_terminal_i
 #[tokio::test]
 async fn an_agent_that_sends_no_id_has_a_session_of_its_own_in_each_run_or_the_one_that_is_named() {
     let stage = Stage::set().await;
+    stage.own(RULES);
     let mut sessions = Vec::new();
     for named in [&[][..], &[], &["--session", "my session"]] {
         let arguments: Vec<&str> = ["run"].iter().chain(named).chain(&["--", "gemini"]).copied().collect();
@@ -50,6 +51,7 @@ async fn an_agent_that_sends_no_id_has_a_session_of_its_own_in_each_run_or_the_o
 #[tokio::test]
 async fn an_agent_that_names_its_sessions_keeps_its_ids_unless_one_is_named() {
     let stage = Stage::set().await;
+    stage.own(RULES);
     stage.hookgate(&["run", "--", "claude"], &[]).await.ok();
     let seen = stage.seen().unwrap();
     assert!(seen["session"] == "claude-1" && !seen["url"].as_str().unwrap().contains("/s/"), "{seen}");

@@ -5,7 +5,10 @@ use std::fs;
 #[tokio::test]
 async fn a_configuration_is_written_once_and_passes_its_check() {
     let stage = Stage::set().await;
-    stage.clone(".claude/settings.json", r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#);
+    stage.clone(
+        ".claude/settings.json",
+        r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#,
+    );
     let wrote = stage.hookgate(&["init"], &[]).await;
     let said = &wrote.ok().stdout;
     assert!(said.contains("found hooks: .claude/settings.json") && said.contains("hookgate run -- claude"), "{said}");

@@ -6,8 +6,8 @@ use std::fs;
 async fn what_a_run_kept_is_there_in_the_next_one_of_the_project() {
     let stage = Stage::set().await;
     stage.own("hooks: [{ name: note, on: session.stop, run: { command: [echo, '{\"context\": \"KEPT\"}'] } }]");
-    for _ in 0..2 {
-        stage.hookgate(&["run", "--session", "s", "--", "gemini"], &[]).await.ok();
+    for prompt in ["one", "two"] {
+        stage.hookgate(&["run", "--session", "s", "--", "gemini"], &[("PROMPT", prompt)]).await.ok();
     }
     let bodies = stage.bodies();
     assert!(!bodies[0].contains("KEPT") && bodies[1].contains("KEPT"), "{bodies:?}");
@@ -38,5 +38,9 @@ async fn the_log_is_a_file_that_the_help_names() {
     stage.hookgate(&["run", "--", "claude"], &[]).await.ok();
     assert!(stage.log().contains("listening"), "{}", stage.log());
     let help = stage.hookgate(&["run", "--help"], &[]).await;
-    assert!(help.stdout.contains("hookgate.log") && help.stdout.contains(".local/state/hookgate/run"), "{}", help.stdout);
+    assert!(
+        help.stdout.contains("hookgate.log") && help.stdout.contains(".local/state/hookgate/run"),
+        "{}",
+        help.stdout
+    );
 }

@@ -27,11 +27,11 @@ async fn refused(stage: &Stage, arguments: &[&str], words: &[&str]) {
 async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
     let stage = cloned().await;
     let run = ["run", "--", "claude"];
-    refused(&stage, &run, &["hint on prompt.submit", "./hint.sh --all", "is not trusted", "hookgate trust"]).await;
+    refused(&stage, &run, &["hint on prompt.submit", "hint.sh --all", "is not trusted", "hookgate trust"]).await;
     refused(&stage, &["run", "--config", "hookgate.yaml", "--", "claude"], &["is not trusted"]).await;
 
     let declined = stage.hookgate(&["trust"], &[]).await;
-    assert!(declined.code == Some(1) && declined.stdout.contains("./hint.sh --all"), "{}", declined.stdout);
+    assert!(declined.code == Some(1) && declined.stdout.contains("hint.sh --all"), "{}", declined.stdout);
     refused(&stage, &run, &[]).await;
 
     stage.hookgate(&["trust", "--yes"], &[]).await.ok();
@@ -50,7 +50,9 @@ async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
 
 #[tokio::test]
 async fn a_change_of_a_file_that_decides_takes_the_trust_away() {
-    for (file, text) in [("hookgate.yaml", CONFIG.replace("--all", "--evil")), ("hint.sh", HINT.replace("HINT", "EVIL"))] {
+    for (file, text) in
+        [("hookgate.yaml", CONFIG.replace("--all", "--evil")), ("hint.sh", HINT.replace("HINT", "EVIL"))]
+    {
         let stage = cloned().await;
         stage.hookgate(&["trust", "--yes"], &[]).await.ok();
         stage.clone(file, &text);
@@ -72,7 +74,8 @@ async fn a_link_in_the_tree_is_the_trees_wherever_it_leads() {
 async fn a_settings_file_in_the_tree_counts_after_it_was_trusted_whoever_names_it() {
     let stage = Stage::set().await;
     stage.own("hooks: [{ name: cc, run: { claude_code: { settings: '${PWD}/.claude/settings.json' } } }]");
-    let settings = r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch it-ran; echo X"}]}]}}"#;
+    let settings =
+        r#"{"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "touch it-ran; echo X"}]}]}}"#;
     stage.clone(".claude/settings.json", settings);
     let here = stage.project().display().to_string();
     let ran = stage.hookgate(&["run", "--", "gemini"], &[("PWD", &here)]).await;
@@ -108,7 +111,7 @@ async fn a_changed_configuration_waits_for_trust_and_then_counts() {
     let wait = "import time
 open('hookgate.yaml', 'w').write('hooks: [{ name: new, on: prompt.submit, run: { command: [echo, THE-NEW] } }]')
 while not os.path.exists('old'): time.sleep(0.01)
-ask()
+ask('before')
 open('asked', 'w').close()
 while not os.path.exists('new'): time.sleep(0.01)";
     let child = stage.command(&["run", "--", "claude"], &[("DO", wait)]).spawn().unwrap();

@@ -1,4 +1,5 @@
 //! The command: it has the terminal, gets every signal, and its end is the end of the run.
+use futures_util::FutureExt as _;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -81,6 +82,7 @@ impl Deputy {
         let mut child = Command::new(program).args(arguments).envs(variables).spawn().map_err(failed)?;
         let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw);
         let status = self.attend(&mut child, pid).await.map_err(failed)?;
+        self.forget();
         Ok(code(status))
     }
 
@@ -102,6 +104,13 @@ impl Deputy {
                     pass_on(Signal::SIGCONT);
                 },
             }
+        }
+    }
+
+    /// The signal that ended the command is not one more.
+    fn forget(&mut self) {
+        for signals in [&mut self.interrupt, &mut self.quit, &mut self.terminate, &mut self.hangup] {
+            while signals.recv().now_or_never().flatten().is_some() {}
         }
     }
 

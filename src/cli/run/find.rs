@@ -35,7 +35,7 @@ mod tests {
     fn the_nearest_comes_first_and_the_users_own_last() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        for made in ["repo/.git", "repo/a/config", "own"] {
+        for made in ["repo/.git", "repo/config", "repo/a/config", "own"] {
             fs::create_dir_all(root.join(made)).unwrap();
         }
         let tree = Tree::around(&root.join("repo/a"), None);
