@@ -23,11 +23,14 @@ const PATH: &str = "PATH";
 pub(super) struct Trust {
     /// The configuration; without it the one that `hookgate run` would find here
     file: Option<PathBuf>,
-    /// Do not ask
+    /// The same, as other commands have it
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
+    /// Do not ask on a terminal
     #[arg(long, conflicts_with_all = ["list", "remove"])]
     yes: bool,
     /// Print what is trusted
-    #[arg(long, conflicts_with_all = ["file", "remove"])]
+    #[arg(long, conflicts_with_all = ["file", "config", "remove"])]
     list: bool,
     /// Trust the file, or what lies in the folder, no more; without one all of this project
     #[arg(long)]
@@ -53,7 +56,7 @@ pub(super) enum TrustError {
     #[error("no configuration in this working tree; `hookgate init` writes one")]
     None,
     /// The user did not say yes.
-    #[error("not trusted; --yes trusts it without asking")]
+    #[error("not trusted")]
     Declined,
 }
 
@@ -136,7 +139,8 @@ impl Trust {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn execute(self) -> Result<(), TrustError> {
+    fn execute(mut self) -> Result<(), TrustError> {
+        self.file = self.file.or(self.config.take());
         let env = &config::process_env;
         let list = user::trusted(env)?;
         let own = user::config(env);
@@ -186,10 +190,10 @@ fn trust(list: &Path, file: &Path, files: &[Covered], shown: &Shown, yes: bool) 
     Ok(())
 }
 
-/// Asks, where somebody can answer.
+/// Asks, where somebody can answer; elsewhere the command itself is the answer.
 fn agreed() -> io::Result<bool> {
     if !io::stdin().is_terminal() {
-        return Ok(false);
+        return Ok(true);
     }
     write!(io::stdout(), "Trust these files as they are? [y/N] ")?;
     io::stdout().flush()?;

@@ -13,6 +13,8 @@ pub struct Tree {
     repositories: Vec<PathBuf>,
     /// The user's own place for configurations: a repository around it (dotfiles) is the user's as well.
     own: Option<PathBuf>,
+    /// Whether what lies in `cwd` counts as the tree's where no repository is around it.
+    is_strict: bool,
 }
 
 impl Tree {
@@ -24,7 +26,14 @@ impl Tree {
             cwd.ancestors().filter(|folder| folder.join(REPOSITORY).exists()).map(PathBuf::from).collect();
         // Who works in there works on it as on anything else.
         let own = own.map(real).filter(|own| !cwd.starts_with(own));
-        Self { cwd, repositories, own }
+        Self { cwd, repositories, own, is_strict: true }
+    }
+
+    /// For a configuration that its user has named: nobody else's are the files of a folder that is no repository, while what
+    /// came along in one would be the same whoever names it.
+    #[must_use]
+    pub fn where_named(self) -> Self {
+        Self { is_strict: false, ..self }
     }
 
     /// The folder of the project: the innermost repository, else where the work is done.
@@ -40,7 +49,7 @@ impl Tree {
     /// Whether what `path` reads is the tree's to decide: it lies in there, or a link on the way to it does.
     pub fn holds(&self, path: &Path) -> bool {
         links(path).iter().any(|step| {
-            let roots = std::iter::once(&self.cwd).chain(&self.repositories);
+            let roots = self.is_strict.then_some(&self.cwd).into_iter().chain(&self.repositories);
             let is_own = self.own.as_ref().is_some_and(|own| step.starts_with(own));
             !is_own && roots.into_iter().any(|root| step.starts_with(root))
         })
@@ -85,6 +94,8 @@ mod tests {
             ("home", "home/.config/hookgate/hookgate.yaml", true),
         ] {
             assert_eq!(holds(cwd, path), expected, "{path} from {cwd}");
+            let named = Tree::around(&root.join(cwd), None).where_named().holds(&root.join(path));
+            assert_eq!(named, expected && !["elsewhere", "home"].contains(&cwd), "{path} from {cwd}, named");
         }
         let own = root.join("home/.config/hookgate");
         let at_home = |cwd: &str| Tree::around(&root.join(cwd), Some(&own)).holds(&own.join("hookgate.yaml"));

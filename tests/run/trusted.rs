@@ -30,11 +30,9 @@ async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
     refused(&stage, &run, &["hint on prompt.submit", "hint.sh --all", "is not trusted", "hookgate trust"]).await;
     refused(&stage, &["run", "--config", "hookgate.yaml", "--", "claude"], &["is not trusted"]).await;
 
-    let declined = stage.hookgate(&["trust"], &[]).await;
-    assert!(declined.code == Some(1) && declined.stdout.contains("hint.sh --all"), "{}", declined.stdout);
-    refused(&stage, &run, &[]).await;
-
-    stage.hookgate(&["trust", "--yes"], &[]).await.ok();
+    // Where nobody can be asked, the command itself is the answer.
+    let shown = stage.hookgate(&["trust"], &[]).await.ok().stdout.clone();
+    assert!(shown.contains("hint.sh --all"), "{shown}");
     stage.hookgate(&run, &[]).await.ok();
     assert!(stage.bodies()[0].contains("THE-HINT"));
     let list = stage.home().join(".local/state/hookgate/trusted.json");
@@ -46,6 +44,15 @@ async fn what_came_with_the_tree_counts_after_it_was_seen_and_trusted() {
     stage.hookgate(&["trust", "--remove"], &[]).await.ok();
     fs::remove_file(stage.project().join("it-ran")).unwrap();
     refused(&stage, &run, &["is not trusted"]).await;
+}
+
+#[tokio::test]
+async fn in_a_folder_that_is_no_repository_a_named_configuration_is_its_users() {
+    let stage = cloned().await;
+    fs::remove_dir(stage.project().join(".git")).unwrap();
+    refused(&stage, &["run", "--", "claude"], &["is not trusted"]).await;
+    stage.hookgate(&["run", "--config", "hookgate.yaml", "--", "claude"], &[]).await.ok();
+    assert!(stage.bodies()[0].contains("THE-HINT"));
 }
 
 #[tokio::test]

@@ -143,7 +143,9 @@ impl Run {
             store: folder.store(),
             upstreams: known.urls.iter().map(|earlier| (earlier.provider, earlier.upstream.clone())).collect(),
         };
+        let is_named = self.config.is_some();
         let file = self.config.or_else(|| find::find(&tree, own.as_deref(), !self.no_project_config));
+        let tree = if is_named { tree.where_named() } else { tree };
         let keeper = Arc::new(Keeper::new(user::trusted(env)?, tree));
         let loaded = load(file.as_deref(), imposed, keeper)?;
 
