@@ -20,8 +20,8 @@ const READERS: [&str; 10] = ["cat", "head", "tail", "grep", "wc", "ls", "test", 
 pub struct Covered {
     /// Where: its name, in a folder without links.
     pub path: PathBuf,
-    /// Of its bytes.
-    pub hash: blake3::Hash,
+    /// Of its bytes; `None`: they can't be read, so nobody can have seen them.
+    pub hash: Option<blake3::Hash>,
 }
 
 /// What the list says of a file.
@@ -39,7 +39,7 @@ impl Covered {
     /// What the list says of it.
     pub fn state(&self, list: &TrustList) -> State {
         match list.of(&self.path) {
-            Some(hash) if hash == self.hash => State::Trusted,
+            Some(hash) if Some(hash) == self.hash => State::Trusted,
             Some(_) => State::Changed,
             None => State::New,
         }
@@ -49,23 +49,24 @@ impl Covered {
 /// What is to be trusted before this configuration may count, in the order of the paths: what it was read from, and what its
 /// hooks name, as far as it lies in the tree.
 pub fn covered(config: &Config, files: &Files, tree: &Tree) -> Vec<Covered> {
-    let read = files.contents().filter_map(|(path, hash)| Some((path.to_owned(), hash?)));
-    let read: Vec<(PathBuf, blake3::Hash)> = read.filter(|(path, _)| tree.holds(path)).collect();
-    let named = config.hooks.iter().flat_map(|hook| scripts(hook, tree));
+    let read = files.contents().filter(|(path, hash)| hash.is_some() && tree.holds(path));
+    let read = read.map(|(path, hash)| (real(path), hash));
+    let named = config.hooks.iter().flat_map(|hook| scripts(hook, tree)).map(|Covered { path, hash }| (path, hash));
     // What was read is taken from what was parsed, not from the disk again.
-    let all: BTreeMap<_, _> = named.chain(read.into_iter().map(|(path, hash)| (real(&path), hash))).collect();
+    let all: BTreeMap<_, _> = named.chain(read).collect();
     all.into_iter().map(|(path, hash)| Covered { path, hash }).collect()
 }
 
 /// The files of the tree that a hook names, as they are now.
-pub(super) fn scripts(hook: &Hook, tree: &Tree) -> Vec<(PathBuf, blake3::Hash)> {
+pub(super) fn scripts(hook: &Hook, tree: &Tree) -> Vec<Covered> {
     let named = named(hook).into_iter().filter(|path| path.is_file() && tree.holds(path));
-    named.filter_map(|path| Some((real(&path), blake3::hash(&std::fs::read(&path).ok()?)))).collect()
+    let hash = |path: &Path| std::fs::read(path).ok().map(|bytes| blake3::hash(&bytes));
+    named.map(|path| Covered { path: real(&path), hash: hash(&path) }).collect()
 }
 
 /// A file by its name in its folder. A link keeps its own name: what it leads to may be trusted elsewhere, where relative paths
 /// in it mean other files.
-pub(super) fn real(path: &Path) -> PathBuf {
+fn real(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }

@@ -53,6 +53,6 @@ impl Guard for Keeper {
             return Ok(());
         }
         let list = TrustList::read(&self.list, &mut Files::default()).map_err(|error| error.to_string())?;
-        self.refuse(scripts.into_iter().map(|(path, hash)| Covered { path, hash }), &list)
+        self.refuse(scripts, &list)
     }
 }

@@ -75,6 +75,14 @@ async fn what_the_configuration_says_of_upstreams_wins_and_the_user_is_told() {
 }
 
 #[tokio::test]
+async fn a_base_url_that_can_not_be_used_keeps_the_agent_from_going_elsewhere() {
+    let stage = Stage::set().await;
+    let ran = stage.hookgate(&["run", "--", "claude"], &[("ANTHROPIC_BASE_URL", "http://me:secret@a.test")]).await;
+    assert!(ran.code == Some(1) && ran.stderr.contains("ANTHROPIC_BASE_URL: "), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("secret") && stage.seen().is_none(), "{}", ran.stderr);
+}
+
+#[tokio::test]
 async fn a_server_whose_paths_have_no_version_is_reached_as_before() {
     let stage = Stage::set().await;
     let url = format!("http://{}/api/paas/v4", stage.provider.addr());

@@ -112,6 +112,19 @@ async fn what_changes_while_the_agent_works_does_not_run() {
 }
 
 #[tokio::test]
+async fn a_program_that_nobody_can_read_does_not_run() {
+    let stage = cloned().await;
+    stage.hookgate(&["trust", "--yes"], &[]).await.ok();
+    if nix::unistd::geteuid().is_root() {
+        // The superuser reads everything.
+        return;
+    }
+    let hide = "import shutil; os.remove('hint.sh'); shutil.copy('/bin/echo', 'hint.sh'); os.chmod('hint.sh', 0o111)";
+    stage.hookgate(&["run", "--", "claude"], &[("DO", hide)]).await.ok();
+    assert!(!stage.bodies()[0].contains("--all"), "{:?}", stage.bodies());
+}
+
+#[tokio::test]
 async fn a_changed_configuration_waits_for_trust_and_then_counts() {
     let stage = cloned().await;
     stage.hookgate(&["trust", "--yes"], &[]).await.ok();

@@ -47,7 +47,7 @@ impl Found {
         };
         Self {
             agents: TRACES.iter().filter_map(left).collect(),
-            claude_hooks: CLAUDE_SETTINGS.into_iter().filter(|file| names_hooks(&file)).collect(),
+            claude_hooks: CLAUDE_SETTINGS.into_iter().filter(|file| names_hooks(file)).collect(),
             codex_hooks: Some(CODEX_HOOKS).filter(|file| names_hooks(file)),
         }
     }

@@ -37,7 +37,14 @@ pub(super) struct Known {
     pub(super) claude_settings: bool,
     /// What can't be kept up, for the user.
     pub(super) lost: Vec<String>,
+    /// What said where to go, and can't be gone to. The provider's own address is no place for a key that was meant for it.
+    pub(super) unusable: Option<Unusable>,
 }
+
+/// A base URL that the gateway can't send requests to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}: not a URL that hookgate can send requests to, write http:// or https:// without a login and a query")]
+pub(in crate::cli) struct Unusable(String);
 
 /// What `agent` was told before, by the environment and by its own files.
 pub(super) fn known(agent: &Agent, arguments: &[OsString], folders: &[&Path], env: Env<'_>) -> Known {
@@ -95,9 +102,7 @@ impl Known {
                 Some(first) if first.upstream == new.upstream => {}
                 Some(first) => self.lost.push(format!("{said_by} says {url}, but requests go to {}", first.upstream)),
             },
-            None => {
-                self.lost.push(format!("{said_by} is no http or https URL without a login or a query, and not used"))
-            }
+            None => self.unusable = Some(Unusable(said_by.to_owned())),
         }
     }
 
@@ -260,6 +265,13 @@ model_provider = "mine"
             let more = usize::from(variables == set && !files.is_empty() && command == ["claude"]);
             assert_eq!(known.lost.len(), more, "{:?}", known.lost);
         }
+    }
+
+    #[test]
+    fn a_place_that_can_not_be_gone_to_is_not_given_up_for_another() {
+        let (known, _home) = told(&["claude"], &[("ANTHROPIC_BASE_URL", "https://me:secret@a.test")], &[]);
+        let said = known.unusable.unwrap().to_string();
+        assert!(said.starts_with("ANTHROPIC_BASE_URL: ") && !said.contains("secret"), "{said}");
     }
 
     #[test]

@@ -16,14 +16,14 @@ mod tell;
 
 use self::agents::{Agent, Session};
 use self::child::{Deputy, NotStarted};
-use self::earlier::Known;
+use self::earlier::{Known, Unusable};
 use self::state::{RunFolder, StateError};
 use self::tell::{RunSession, tell};
 use super::CliError;
 use super::trust::{Untrusted, untrusted};
 use super::user::{self, Homeless};
 use crate::app::{self, AppError, Running};
-use crate::config::{self, Config, Guard, Imposed, Loaded, Problems, Secret, Terms};
+use crate::config::{self, Config, Guard, Imposed, Loaded, Problems, Provider, Secret, Terms};
 use crate::live::{self, token};
 use crate::session::key::MAX_ID;
 use crate::telemetry::logs::{self, BadLevel};
@@ -89,6 +89,9 @@ pub(super) enum RunError {
     /// No folder.
     #[error(transparent)]
     Homeless(#[from] Homeless),
+    /// Where it would have gone.
+    #[error(transparent)]
+    Url(#[from] Unusable),
     /// Its folder.
     #[error(transparent)]
     State(#[from] StateError),
@@ -134,7 +137,10 @@ impl Run {
         let own = user::config(env);
         let tree = Tree::around(&std::env::current_dir()?, own.as_deref());
         let folders: Vec<&Path> = tree.folders().collect();
-        let known = earlier::known(agent, self.command.get(at..).unwrap_or_default(), &folders, env);
+        let mut known = earlier::known(agent, self.command.get(at..).unwrap_or_default(), &folders, env);
+        if let Some(unusable) = known.unusable.take() {
+            return Err(unusable.into());
+        }
         let folder = RunFolder::take(&user::state(env)?, tree.project())?;
         let token = token::random()?;
         let imposed = Imposed {
@@ -156,9 +162,10 @@ impl Run {
             Some(id) => RunSession { id, is_named: true },
             None => RunSession { id: fresh_session()?, is_named: false },
         };
-        for line in remarks(agent, &known, &loaded.config, &folder) {
+        for line in remarks(agent, &known, &loaded, &folder) {
             say(&line);
         }
+        known.urls.retain(|earlier| of(&loaded.config, earlier.provider).is_none_or(|url| *url == earlier.upstream));
         let errand = Errand { agent, at, command: self.command, known, session, folder, token };
         tokio::runtime::Runtime::new()?.block_on(errand.run(loaded))
     }
@@ -179,16 +186,19 @@ fn load(file: Option<&Path>, imposed: Imposed, keeper: Arc<Keeper>) -> Result<Lo
 }
 
 /// What the user has to know before the agent takes the terminal.
-fn remarks(agent: &Agent, known: &Known, config: &Config, folder: &RunFolder) -> Vec<String> {
+fn remarks(agent: &Agent, known: &Known, loaded: &Loaded, folder: &RunFolder) -> Vec<String> {
     let mut lines = known.lost.clone();
+    if !loaded.warnings.is_fine() {
+        let file = &loaded.source;
+        lines.push(format!("{file} has problems: `hookgate check --config {file}` says which"));
+    }
     if agent.told.is_empty() {
         let name = agent.name;
         lines.push(format!("{name} takes its base URL from its own settings only: this run does not reach it"));
     }
     for earlier in &known.urls {
-        let upstream = config.upstreams.iter().find(|upstream| upstream.name == route::built_in(earlier.provider));
-        if let Some(upstream) = upstream.filter(|upstream| upstream.base_url != earlier.upstream) {
-            let (instead, name) = (&upstream.base_url, &upstream.name);
+        if let Some(instead) = of(&loaded.config, earlier.provider).filter(|url| **url != earlier.upstream) {
+            let name = route::built_in(earlier.provider);
             lines.push(format!("the configuration sends requests of {name} to {instead}, not to {}", earlier.upstream));
         }
     }
@@ -201,6 +211,12 @@ fn remarks(agent: &Agent, known: &Known, config: &Config, folder: &RunFolder) ->
 /// The configuration of a working tree that a run would find.
 pub(super) fn find_in(tree: &Tree) -> Option<PathBuf> {
     find::in_tree(tree)
+}
+
+/// Where a configuration sends the requests of a provider.
+fn of(config: &Config, provider: Provider) -> Option<&http::Uri> {
+    let upstream = config.upstreams.iter().find(|upstream| upstream.name == route::built_in(provider));
+    upstream.map(|upstream| &upstream.base_url)
 }
 
 fn say(line: &str) {
