@@ -1,100 +1,46 @@
 //! The only place that sees every room: puts them together, starts and drains.
 mod backstage;
+mod error;
+mod listening;
 mod service_manager;
+mod upkeep;
 
 pub use backstage::{Backstage, backstage};
+pub use error::AppError;
 
 use crate::admin::Admin;
 use crate::bus::Bus;
 use crate::bus::spool::{Spool, SpoolError};
 use crate::config::{self, Config, Listen, Loaded};
-use crate::gateway::server::{App, Door, Entrance, Listener, Places, Shutdown, Visitor, serve as serve_http};
+use crate::gateway::Gateway;
+use crate::gateway::server::{Door, Entrance, Places, Shutdown};
 use crate::gateway::turn::{Turns, TurnsError};
-use crate::gateway::{Gateway, SetupError};
 use crate::hooks::{Pipeline, Witness};
 use crate::inspect::Recorder;
-use crate::knowledge::{Knowledge, KnowledgeError};
+use crate::knowledge::Knowledge;
+use crate::live::Live;
 use crate::live::token::Token;
-use crate::live::{Live, follow_files};
 use crate::session::Sessions;
-use crate::session::records::FLUSH_EVERY;
-use crate::session::store::shared::{News, Shared};
-use crate::session::store::{self, Measured, MemoryStore, Store, StoreError, keys};
+use crate::session::store::{self, Measured, MemoryStore, Store, StoreError};
 use crate::telemetry::audit::{self, Audit};
-use crate::telemetry::traces::{Traces, TracesError};
-use crate::telemetry::{metrics, names};
+use crate::telemetry::metrics;
+use crate::telemetry::traces::Traces;
+use listening::{Listening, addr, listen};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::task::TaskTracker;
 
 /// How long answers in flight may go on after a signal: below the 30 s that Kubernetes waits before it kills.
 pub const GRACE: Duration = Duration::from_secs(25);
 
+/// How long answers of the admin listener may take to their end: they come from memory.
+const ADMIN_GRACE: Duration = Duration::from_secs(1);
+
 /// Connections of the admin listener: people, a scraper, a load balancer's probes.
 const ADMIN_CONNECTIONS: usize = 64;
-
-/// How often histogram buffers are emptied while nobody scrapes.
-const METRICS_UPKEEP: Duration = Duration::from_secs(5);
-
-/// How often old mailboxes are looked for: they are kept for days, and disturb nobody.
-const TIDY: Duration = Duration::from_secs(60 * 60);
-
-/// How soon to try again to read what others have changed in a shared store.
-const READ_AGAIN: Duration = Duration::from_secs(1);
-
-/// Why the gateway does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    /// An address can't be listened on.
-    #[error("can't listen on {at}: {source}")]
-    Listen {
-        /// Which.
-        at: Listen,
-        /// Why.
-        source: io::Error,
-    },
-    /// The gateway.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The TLS library.
-    #[error("TLS: {0}")]
-    Tls(#[from] rustls::Error),
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// What was learned.
-    #[error("knowledge: {0}")]
-    Knowledge(#[from] KnowledgeError),
-    /// The spool of the session bus.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-    /// The audit log: a gateway that should write one does not go on without it.
-    #[error("can't open the audit log {}: {source}", path.display())]
-    Audit {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// Traces.
-    #[error(transparent)]
-    Traces(#[from] TracesError),
-    /// What belongs to turns.
-    #[error(transparent)]
-    Turns(#[from] TurnsError),
-    /// The system's randomness.
-    #[error("no randomness: {0}")]
-    Random(#[from] getrandom::Error),
-    /// The signal handlers.
-    #[error("can't handle signals: {0}")]
-    Signals(io::Error),
-}
 
 /// A gateway that is running.
 pub struct Running {
@@ -103,43 +49,6 @@ pub struct Running {
     ready: Arc<AtomicBool>,
     live: Arc<Live>,
     traces: Traces,
-}
-
-/// One listener with everything that runs for it.
-#[derive(Debug)]
-struct Listening {
-    at: Listen,
-    shutdown: Shutdown,
-    tasks: TaskTracker,
-}
-
-impl Listening {
-    fn start<A: App>(
-        (listener, at): (Listener, Listen),
-        app: impl Fn(Visitor) -> A + Clone + Send + 'static,
-        entrance: Arc<Entrance>,
-    ) -> Self {
-        let shutdown = Shutdown::default();
-        let tasks = TaskTracker::new();
-        tasks.spawn(serve_http(listener, app, entrance, shutdown.clone()));
-        Self { at, shutdown, tasks }
-    }
-
-    /// Runs `work` beside the listener, until it drains.
-    fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(self.shutdown.drain.clone().run_until_cancelled_owned(work));
-    }
-
-    /// Waits at most `grace` for what is in flight, then breaks it off.
-    async fn stop(self, grace: Duration) {
-        self.shutdown.drain.cancel();
-        self.tasks.close();
-        if tokio::time::timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!(addr = %self.at, "breaking off what is still in flight");
-            self.shutdown.abort.cancel();
-            self.tasks.wait().await;
-        }
-    }
 }
 
 impl Running {
@@ -176,7 +85,7 @@ impl Running {
         turns.close_hooks().await;
         turns.sessions().records.flush().await;
         self.traces.close().await;
-        self.admin.stop(Duration::ZERO).await;
+        self.admin.stop(ADMIN_GRACE).await;
     }
 }
 
@@ -201,20 +110,20 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     let spool = spool(&config).await?;
     let live = Live::new((source, files), gateway, Token::obtain(&config)?, entrance.clone());
     let edge = live.edge();
-    let gateway = Listening::start(at, move |visitor| edge.of(visitor), entrance);
+    let gateway = Listening::start(at, move |visitor| edge.of(visitor), entrance, Shutdown::default());
 
     let ready = Arc::new(AtomicBool::new(true));
-    let admin =
-        Admin { addr: admin_addr, ready: Arc::clone(&ready), metrics: exporter.clone(), live: Arc::clone(&live) };
+    let shutdown = Shutdown::default();
+    let admin = Admin {
+        addr: admin_addr,
+        ready: Arc::clone(&ready),
+        draining: shutdown.drain.clone(),
+        metrics: exporter.clone(),
+        live: Arc::clone(&live),
+    };
     let admin = admin.into_service();
-    let admin = Listening::start(at_admin, move |_| admin.clone(), entrance_admin);
-    admin.beside(upkeep(exporter, live.clone()));
-    admin.beside(sweep(live.clone()));
-    admin.beside(flush(live.clone()));
-    admin.beside(follow_files(live.clone()));
-    admin.beside(live.turns().knowledge().clone().follow());
-    admin.beside(tidy(live.clone()));
-    admin.beside(follow_store(live.clone()));
+    let admin = Listening::start(at_admin, move |_| admin.clone(), entrance_admin, shutdown);
+    upkeep::start(&admin, exporter, &live);
     if let Some(spool) = spool {
         let (bus, live) = (live.turns().bus().clone(), live.clone());
         admin.beside(spool.run(bus, move || live.turns().sessions().tenants.only()));
@@ -292,22 +201,6 @@ async fn reload_on(mut hangup: Signal, live: Arc<Live>) {
     }
 }
 
-async fn listen(at: &Listen) -> Result<(Listener, Listen), AppError> {
-    let bound = async {
-        let listener = Listener::bind(at).await?;
-        let at = listener.addr()?.map_or_else(|| at.clone(), Listen::Tcp);
-        Ok((listener, at))
-    };
-    bound.await.map_err(|source| AppError::Listen { at: at.clone(), source })
-}
-
-fn addr(at: &Listen) -> SocketAddr {
-    match at {
-        Listen::Tcp(addr) => *addr,
-        Listen::Unix(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-    }
-}
-
 /// A stream takes two file descriptors, and the usual soft limit of 1024 is far below `limits.concurrent_requests`; the
 /// hard limit is what the operator allows.
 fn raise_open_files() {
@@ -316,74 +209,5 @@ fn raise_open_files() {
     match raised {
         Ok(limit) => tracing::debug!(limit, "open files"),
         Err(error) => tracing::warn!(%error, "can't raise the limit of open files"),
-    }
-}
-
-async fn sweep(live: Arc<Live>) {
-    let mut reloads = live.subscribe();
-    loop {
-        let pause = {
-            let turns = live.turns();
-            turns.sweep().await;
-            turns.sweep_pause()
-        };
-        // A reload may have made the idle time shorter.
-        let _ = tokio::time::timeout(pause, reloads.changed()).await;
-    }
-}
-
-async fn flush(live: Arc<Live>) {
-    let mut ticks = tokio::time::interval(FLUSH_EVERY);
-    loop {
-        ticks.tick().await;
-        live.turns().sessions().records.flush().await;
-    }
-}
-
-/// What other processes change in a shared store and this one has in memory.
-async fn follow_store(live: Arc<Live>) {
-    let (bus, knowledge) = (live.turns().bus().clone(), live.turns().knowledge().clone());
-    let store = live.turns().sessions().records.store().clone();
-    let Some(mut feed) = store.shared().map(Shared::feed) else { return };
-    loop {
-        match feed.next().await {
-            News::Changed(changed) => {
-                for key in changed {
-                    match keys::mailbox_of(&key) {
-                        Some(mailbox) => bus.refresh(&mailbox).await,
-                        None => knowledge.refresh(&key).await,
-                    }
-                }
-            }
-            News::Missed => {
-                let all =
-                    async || bus.refresh_all().await.map_err(KnowledgeError::from).and(knowledge.refresh_all().await);
-                while let Err(error) = all().await {
-                    tracing::error!(%error, "what others have changed can't be read");
-                    tokio::time::sleep(READ_AGAIN).await;
-                }
-            }
-        }
-    }
-}
-
-/// Mailboxes of sessions that have no record, and so no sweep.
-async fn tidy(live: Arc<Live>) {
-    let mut ticks = tokio::time::interval(TIDY);
-    loop {
-        ticks.tick().await;
-        let turns = live.turns();
-        turns.bus().sweep(turns.config().sessions.retain).await;
-    }
-}
-
-async fn upkeep(exporter: metrics::Exporter, live: Arc<Live>) {
-    let mut ticks = tokio::time::interval(METRICS_UPKEEP);
-    let sessions = ::metrics::gauge!(names::SESSIONS_CACHED);
-    loop {
-        ticks.tick().await;
-        #[allow(clippy::cast_precision_loss, reason = "a gauge is a float; exact up to 2^52 sessions")]
-        sessions.set(live.turns().sessions().records.cached() as f64);
-        exporter.upkeep();
     }
 }

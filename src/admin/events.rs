@@ -6,7 +6,7 @@ use crate::live::Status;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Stream, StreamExt as _};
 use serde::Deserialize;
 use serde_json::json;
 use std::convert::Infallible;
@@ -37,6 +37,8 @@ pub(super) async fn watch_events(
     let first = config_event(&status.borrow_and_update());
     let reader = Reader { watching: Some(admin.live.turns().recorder().watch()), status, first: Some(first), session };
     let events = stream::unfold(reader, |mut reader| async { Some((Ok(reader.next().await?), reader)) });
+    // A stream that is broken off looks like a gateway that died.
+    let events = events.take_until(admin.draining.clone().cancelled_owned());
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 

@@ -6,7 +6,8 @@
 use super::error::ApiError;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderName, Version};
 use std::net::{IpAddr, SocketAddr};
 
 /// How a loopback listener is addressed.
@@ -40,7 +41,10 @@ impl Hosts {
 
     /// Refuses what is addressed to somebody else, or sent by a page of another origin.
     pub(super) fn check(&self, request: &Parts) -> Result<(), ApiError> {
-        let host = only(&request.headers, HOST).flatten().filter(|host| self.contains(host));
+        let authority = request.uri.authority().filter(|_| request.version == Version::HTTP_2);
+        // HTTP/2 names the host in the target, and need not name it again (RFC 9113 section 8.3.1).
+        let named = only(&request.headers, HOST).unwrap_or_else(|| authority.map(Authority::as_str));
+        let host = named.filter(|host| self.contains(host));
         // A target in absolute form wins over the header (RFC 9112 section 3.2.2).
         let target = request.uri.authority().is_none_or(|authority| self.contains(authority.as_str()));
         let Some(host) = host.filter(|_| target) else { return Err(ApiError::WrongHost) };
@@ -131,6 +135,19 @@ mod tests {
         assert_eq!(checked("127.0.0.1:1", "/", &[own, own]), Some(421));
         assert_eq!(checked("127.0.0.1:1", "http://localhost:1/", &[own]), None);
         assert_eq!(checked("127.0.0.1:1", "http://evil.example/", &[own]), Some(421));
+    }
+
+    #[test]
+    fn http_2_names_the_host_in_its_target() {
+        let hosts = Hosts::of("127.0.0.1:1".parse().unwrap());
+        for (version, target, refused) in [
+            (Version::HTTP_2, "http://localhost:1/", false),
+            (Version::HTTP_2, "http://evil.example:1/", true),
+            (Version::HTTP_11, "http://localhost:1/", true),
+        ] {
+            let request = Request::builder().version(version).uri(target).body(()).unwrap();
+            assert_eq!(hosts.check(&request.into_parts().0).is_err(), refused, "{version:?} {target}");
+        }
     }
 
     #[test]

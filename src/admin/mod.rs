@@ -33,6 +33,7 @@ use axum::Router;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use tokio_util::sync::CancellationToken;
 
 /// What the admin listener shows and changes.
 pub struct Admin {
@@ -40,6 +41,8 @@ pub struct Admin {
     pub addr: SocketAddr,
     /// Whether new requests are welcome at the gateway.
     pub ready: Arc<AtomicBool>,
+    /// Cancelled when the listener comes to its end, and with it what is told to who watches.
+    pub draining: CancellationToken,
     /// The metrics.
     pub metrics: Exporter,
     /// What is in effect: the configuration, its token, the sessions and how they end.

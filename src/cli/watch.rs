@@ -81,13 +81,17 @@ fn request(data: &Value) -> String {
     let after = |member: &str| number(member).map(|us| format!(" after {}", duration(us))).unwrap_or_default();
     match (data.get("state").and_then(Value::as_str), number("sent")) {
         (Some("asking"), None) => {
-            let (step, model, items) = (said("step"), said("model"), said("items"));
-            format!("request {} {step} to {model}, {items} messages, {}", said("id"), size(number("received")))
+            let (step, model) = (said("step"), said("model"));
+            let messages = counted(number("items").unwrap_or_default(), "message");
+            format!("request {} {step} to {model}, {messages}, {}", said("id"), size(number("received")))
         }
         (Some("asking"), Some(sent)) => {
             let texts = match number("standing") {
                 Some(0) | None => String::new(),
-                Some(texts) => format!(", {texts} texts of hooks ({} characters)", said("standing_chars")),
+                Some(texts) => {
+                    let characters = counted(number("standing_chars").unwrap_or_default(), "character");
+                    format!(", {} of hooks ({characters})", counted(texts, "text"))
+                }
             };
             format!("up, turn {}{}, {}{texts}{}", said("turn"), after("prepared_us"), size(Some(sent)), cache(data))
         }
@@ -148,6 +152,10 @@ fn hook(run: &Value) -> String {
     if did.is_empty() { words } else { format!("{words}: {}", did.join(", ")) }
 }
 
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 #[allow(clippy::cast_precision_loss, reason = "a figure for people")]
 fn duration(us: u64) -> String {
     match us {
@@ -205,7 +213,7 @@ mod tests {
             (
                 "request",
                 up,
-                "s/main  up, turn 2 after 1 ms, 4.3 kB, 1 texts of hooks (40 characters), cache broken by a, b",
+                "s/main  up, turn 2 after 1 ms, 4.3 kB, 1 text of hooks (40 characters), cache broken by a, b",
             ),
             ("request", answering, "s/main  answer 200 after 2.3 s"),
             ("request", going_on, "s/main  goes on by hook"),

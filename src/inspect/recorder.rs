@@ -72,8 +72,8 @@ impl Recorder {
         self.settings.bodies
     }
 
-    /// A request is over: it weighs what it will weigh.
-    pub(super) fn close(&self, entry: &Entry) {
+    /// A request has grown: the table is to know.
+    pub(super) fn weigh(&self, entry: &Entry) {
         self.shared.table.lock().weigh(entry);
     }
 
@@ -97,7 +97,8 @@ impl Recorder {
         let entries = self.shared.table.lock().of(key);
         let entry = entries.iter().rev().find(|entry| entry.request.lock().id == id)?;
         let request = entry.request.lock().clone();
-        let kept = entry.bodies.lock().clone();
+        // One that went up under another configuration may have some.
+        let kept = entry.bodies.lock().clone().filter(|_| self.settings.bodies);
         Some((request, kept.map(|kept| kept.compared())))
     }
 
@@ -157,6 +158,8 @@ impl Drop for Watching {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bodies::MAX_BODY;
+    use super::super::table::MAX_WEIGHT;
     use super::super::testing::key;
     use super::*;
 
@@ -177,6 +180,43 @@ mod tests {
         }
         drop((one, other));
         recorder.tell(None, || panic!("nobody watches any more"));
+    }
+
+    fn begun(recorder: &Recorder, id: &str) -> Recording {
+        recorder.begin(Opening {
+            id: id.into(),
+            key: &Arc::new(key("s")),
+            kind: "turn",
+            step: "prompt",
+            client: "generic",
+            model: "m",
+            resolved: "m",
+            dialect: "anthropic",
+            upstream: "u",
+            items: 1,
+            received: 0,
+        })
+    }
+
+    #[test]
+    fn bodies_of_requests_under_way_count() {
+        let recorder = Recorder::new(Inspect { requests_per_session: 100, bodies: true });
+        let body = vec![0; MAX_BODY];
+        let fitting = MAX_WEIGHT / (2 * MAX_BODY);
+        let open: Vec<_> = (0..=fitting).map(|number| begun(&recorder, &number.to_string())).collect();
+        open.iter().for_each(|recording| recording.goes_up(1, &body, None));
+        let has = |number: usize| recorder.request(&key("s"), &number.to_string()).is_some();
+        assert!(!has(0) && has(fitting), "{} requests", recorder.requests(&key("s")).len());
+    }
+
+    #[test]
+    fn bodies_are_hidden_from_the_moment_that_nobody_wants_them() {
+        let recorder = Recorder::new(Inspect { requests_per_session: 1, bodies: true });
+        let recording = begun(&recorder, "1");
+        let without = recorder.under(Inspect { requests_per_session: 1, bodies: false });
+        without.fit();
+        recording.goes_up(1, b"{}", None);
+        assert!(without.request(&key("s"), "1").unwrap().1.is_none());
     }
 
     #[tokio::test]

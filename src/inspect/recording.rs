@@ -192,6 +192,7 @@ impl Recording {
             let before: Arc<[u8]> = before.into();
             let after = after.map_or_else(|| before.clone(), |rope| rope.to_bytes()[..].into());
             *open.entry.bodies.lock() = Some(Kept { before, after });
+            open.recorder.weigh(&open.entry);
         }
         // Nothing of the request before is needed any more.
         open.before.lock().take();
@@ -308,6 +309,6 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.over();
-        self.recorder.close(&self.entry);
+        self.recorder.weigh(&self.entry);
     }
 }

@@ -352,8 +352,15 @@ impl Request {
         let runs = self.hooks.iter().map(HookRun::weight).sum::<usize>();
         let texts = self.texts.iter().map(|text| size_of::<Standing>() + text.text.len()).sum::<usize>();
         let continued = self.continuations.iter().filter_map(|c| c.text.as_ref()).map(|text| text.len()).sum::<usize>();
-        let calls = self.calls.iter().map(String::len).sum::<usize>();
-        size_of::<Self>() + runs + texts + continued + calls + self.error.as_ref().map_or(0, |text| text.len())
+        let listed = [&self.calls, &self.messages]
+            .into_iter()
+            .chain(self.budget.iter().flat_map(|budget| [&budget.cut, &budget.left_out]))
+            .chain(self.cache.iter().map(|cache| &cache.broken_by));
+        let listed = listed.flatten().map(|name| size_of::<String>() + name.len()).sum::<usize>();
+        let names = [&self.id, &self.tenant, &self.session, &self.agent, &self.client, &self.model, &self.upstream];
+        let names = names.into_iter().chain(&self.resolved).chain(&self.reason).map(String::len).sum::<usize>();
+        let error = self.error.as_ref().map_or(0, |text| text.len());
+        size_of::<Self>() + runs + texts + continued + listed + names + error
     }
 }
 

@@ -62,9 +62,11 @@ impl Table {
         before
     }
 
-    /// A request is as large as it will be, or almost.
+    /// A request has bodies now, or is as large as it will be. One that has gone keeps no bodies, though it may still be
+    /// under way.
     pub(super) fn weigh(&mut self, entry: &Entry) {
         if !self.ages.contains_key(&entry.number) {
+            entry.bodies.lock().take();
             return;
         }
         let now = entry.weigh();
@@ -82,6 +84,8 @@ impl Table {
         if let Some(oldest) = ring.pop_front() {
             self.ages.remove(&oldest.number);
             self.weight -= oldest.weight.load(Ordering::Relaxed);
+            // Whoever writes it down may hold it for as long as its answer takes.
+            oldest.bodies.lock().take();
         }
         if ring.is_empty() {
             self.rings.remove(key);
@@ -177,13 +181,16 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_gone_is_not_weighed() {
+    fn a_request_that_is_gone_weighs_nothing_and_keeps_no_bodies() {
         let mut table = Table::default();
         let old = entry(0, "a", 1000);
         table.push(old.clone(), 1);
         table.push(entry(1, "a", 0), 1);
         let weight = table.weight;
+        assert!(old.bodies.lock().is_none(), "it takes no room though it may be under way");
+        *old.bodies.lock() = entry(2, "a", 1000).bodies.lock().take();
         table.weigh(&old);
         assert_eq!(table.weight, weight);
+        assert!(old.bodies.lock().is_none());
     }
 }

@@ -69,7 +69,7 @@ try {
     await page.goto(gate.url);
     await page.getByLabel('Admin token').fill('wrong');
     await page.keyboard.press('Enter');
-    await page.getByRole('alert').waitFor();
+    await page.getByRole('alert').filter({ hasText: "This is not the gateway's admin token." }).waitFor();
     await shot('login');
     await page.getByLabel('Admin token').fill(TOKEN);
     await page.keyboard.press('Enter');
@@ -169,6 +169,7 @@ try {
     await shot('gateway');
     await gate.write(config('{ requests_per_session: 1000, bodies: true }'));
     await sees('version 2');
+    await sees('A later one has taken effect.');
   });
 
   await step('with bodies the difference is that of the bodies', async () => {
@@ -212,8 +213,8 @@ try {
       await page.getByRole('link', { name }).first().click();
       await page.locator('main h1').waitFor();
       await fits(String(name));
+      await shot(`phone-${String(name).replaceAll('/', '').toLowerCase()}`);
     }
-    await shot('phone-gateway');
     await page.setViewportSize(DESK);
   });
 
@@ -240,6 +241,15 @@ try {
     await until('all rows', async () => (await rows.count()) === MANY);
     const shared = Math.max(1, loadavg()[0] / cpus().length);
     assert.ok(Math.min(...took) < MAX_OPENING * shared, `${took} ms on a machine shared by ${shared}`);
+  });
+
+  await step('an address that was cut, and signing out', async () => {
+    await page.goto(`${gate.url}/#/sessions/%E0%A4`);
+    await page.getByRole('link', { name: /^long/ }).waitFor();
+    await page.evaluate(() => sessionStorage.setItem('hookgate.review', 'a token of reviews'));
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin token').waitFor();
+    assert.equal(await page.evaluate(() => sessionStorage.length), 0, 'no token is left behind');
   });
 
   await step('nothing came from elsewhere, and the browser has no complaint', async () => {

@@ -7,14 +7,18 @@ use crate::session::store::dump::{self, DumpError, Sum};
 use crate::session::store::{self, Store};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+/// Permissions of an export.
+const OWN: u32 = 0o600;
+
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  hookgate store export --config old.yaml > state.jsonl")]
+#[command(after_help = "Example:\n  hookgate store export --config old.yaml --out state.jsonl")]
 pub(super) struct StoreCommand {
     #[command(flatten)]
     file: ConfigFile,
@@ -64,7 +68,7 @@ impl Command {
             }
             Self::Export { out: Some(file) } => {
                 let store = open(config).await?;
-                let sum = dump::export(store.as_ref(), BufWriter::new(File::create_new(file)?)).await?;
+                let sum = dump::export(store.as_ref(), BufWriter::new(create(&file)?)).await?;
                 said(json, "exported", &sum)?;
             }
             Self::Import { file } => {
@@ -95,8 +99,18 @@ async fn open(config: &Config) -> Result<Arc<dyn Store>, DumpError> {
     Ok(store::open(&config.store).await?)
 }
 
+/// A new file. It holds what the store holds, so it is its user's alone.
+fn create(file: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(OWN).open(file).map_err(named(file))
+}
+
+/// The system's words do not say which file it is about.
+fn named(file: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
+    |error| io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+}
+
 fn read(file: &Path, mut each: impl FnMut(store::Pair)) -> Result<Sum, DumpError> {
-    dump::read(BufReader::new(File::open(file)?), |pair| {
+    dump::read(BufReader::new(File::open(file).map_err(named(file))?), |pair| {
         each(pair);
         Ok(())
     })
@@ -106,5 +120,22 @@ fn said(json: bool, what: &str, sum: &Sum) -> io::Result<()> {
     match json {
         true => print(json!({what: sum.entries, "digest": sum.digest})),
         false => print(format_args!("{what} {} entries, digest {}", sum.entries, sum.digest)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn an_export_is_its_users_alone_and_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.jsonl");
+        let made = create(&path).unwrap();
+        assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, OWN);
+        let again = create(&path).unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        assert!(again.to_string().starts_with(path.to_str().unwrap()), "{again}");
     }
 }

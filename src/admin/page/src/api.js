@@ -15,7 +15,7 @@ export class Refused extends Error {
 export const token = {
   get: () => sessionStorage.getItem(TOKEN),
   set: (value) => sessionStorage.setItem(TOKEN, value),
-  clear: () => sessionStorage.removeItem(TOKEN),
+  clear: () => [TOKEN, REVIEW].forEach((name) => sessionStorage.removeItem(name)),
   review: () => sessionStorage.getItem(REVIEW),
   setReview: (value) => sessionStorage.setItem(REVIEW, value),
 };

@@ -1,9 +1,13 @@
 // Differences: lines with their sign, so that colour is not all that tells them apart.
 const WORDS = { '+': 'added', '-': 'removed', '~': 'changed' };
 
+/** Pairs of lines that are compared at most: what a proposal of the largest size has when its lines are as short as words. */
+const MAX_PAIRS = 1_000_000;
+
 /** The lines of two texts: `[sign, line]`, by their longest common subsequence. */
 export function lines(before, after) {
   const [a, b] = [before, after].map((text) => text.split('\n'));
+  if (a.length * b.length > MAX_PAIRS) return [...a.map((line) => ['-', line]), ...b.map((line) => ['+', line])];
   const common = Array.from({ length: a.length + 1 }, () => new Uint32Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
     for (let j = b.length - 1; j >= 0; j--) {
@@ -13,11 +17,13 @@ export function lines(before, after) {
   const found = [];
   let [i, j] = [0, 0];
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) found.push([' ', a[i++], j++]);
-    else if (i < a.length && (j >= b.length || common[i + 1][j] >= common[i][j + 1])) found.push(['-', a[i++]]);
+    if (i < a.length && j < b.length && a[i] === b[j]) {
+      found.push([' ', a[i++]]);
+      j++;
+    } else if (i < a.length && (j >= b.length || common[i + 1][j] >= common[i][j + 1])) found.push(['-', a[i++]]);
     else found.push(['+', b[j++]]);
   }
-  return found.map(([sign, line]) => [sign, line]);
+  return found;
 }
 
 /** A unified difference as lines. Its file headers are left out: what is compared is said above it. */

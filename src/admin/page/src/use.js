@@ -65,7 +65,14 @@ export function useWork(work) {
   return { ...state, run };
 }
 
-const hash = () => location.hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
+function hash() {
+  const parts = location.hash.replace(/^#\/?/, '').split('/').filter(Boolean);
+  try {
+    return parts.map(decodeURIComponent);
+  } catch {
+    return []; // An address that somebody has cut.
+  }
+}
 
 /** The parts of the place that the address names. */
 export function usePlace() {

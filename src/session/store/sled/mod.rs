@@ -17,7 +17,8 @@ use super::{Change, Pair, Store, StoreError};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,9 @@ const GROUP: usize = 256;
 const FLUSH_PAUSE: Duration = Duration::from_millis(2);
 /// Writes that may wait for the committer; beyond it writers wait for a place.
 const QUEUE: usize = 1024;
+
+/// A folder that is made here: hooks' texts and answers are the gateway's user's alone.
+const OWN: u32 = 0o700;
 
 /// One process per path: the lock is held until the last clone of the store is gone.
 pub struct SledStore {
@@ -100,7 +104,7 @@ impl SledStore {
 /// Takes the lock of the folder. sled locks its own file too, but reports it as any other IO error.
 fn lock(folder: &Path) -> Result<File, StoreError> {
     let io = |e: std::io::Error| StoreError::Io(format!("{}: {e}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(io)?;
+    DirBuilder::new().recursive(true).mode(OWN).create(folder).map_err(io)?;
     let file = File::options().create(true).truncate(false).write(true).open(folder.join("lock")).map_err(io)?;
     match file.try_lock() {
         Ok(()) => Ok(file),

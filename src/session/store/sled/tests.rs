@@ -1,5 +1,6 @@
 use super::*;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 const KEY: &[u8] = b"k";
 
@@ -26,6 +27,14 @@ async fn what_was_written_is_there_after_reopening() {
     assert_eq!(store.compare_and_set(KEY, None, Some(Bytes::from_static(b"v"))).await, Ok(true));
     drop(store);
     assert_eq!(reopened(folder.path()).await.get(KEY).await, Ok(Some(Bytes::from_static(b"v"))));
+}
+
+#[tokio::test]
+async fn a_folder_that_is_made_is_its_users_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let _store = SledStore::open(&path).await.unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, OWN);
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 import { ask } from '../api.js';
-import { moment } from '../format.js';
+import { moment, plural } from '../format.js';
 import { Badge, Facts, Trouble } from '../parts.jsx';
 import { useLive, useLoaded, useWork } from '../use.js';
 
@@ -12,6 +12,7 @@ export function Gateway() {
     await ask('/v1/config/reload', { method: 'POST' });
   });
   const config = active.value;
+  const isOver = config?.last_refused && config.last_refused.at < config.loaded_at;
   return (
     <section class="gateway" aria-label="Gateway">
       <div class="title">
@@ -30,13 +31,13 @@ export function Gateway() {
               ['In effect since', moment(config.loaded_at)],
               ['Agents connect to', config.config.listen],
               ['Store', config.config.store.path ?? config.config.store.kind],
-              ['Kept for this page', `${config.config.inspect.requests_per_session} requests a session${config.config.inspect.bodies ? ', with bodies' : ''}`],
+              ['Kept for this page', `${plural(config.config.inspect.requests_per_session, 'request')} a session${config.config.inspect.bodies ? ', with bodies' : ''}`],
             ]}
           />
           {config.last_refused ? (
-            <div class="refused">
+            <div class={isOver ? 'refused over' : 'refused'}>
               <h2>Last refused reload, {moment(config.last_refused.at)}</h2>
-              <p class="quiet">What was in effect stayed.</p>
+              <p class="quiet">{isOver ? 'A later one has taken effect.' : 'What was in effect stayed.'}</p>
               <ul>{config.last_refused.problems.map((problem) => <li key={problem}><code>{problem}</code></li>)}</ul>
             </div>
           ) : (

@@ -4,7 +4,11 @@ import { useWork } from '../use.js';
 
 export function Login({ onToken }) {
   const enter = useWork(async (given) => {
-    await ask('/v1/config', { as: given });
+    try {
+      await ask('/v1/config', { as: given });
+    } catch (error) {
+      throw error.status === 401 ? new Error("This is not the gateway's admin token.") : error;
+    }
     token.set(given);
     onToken();
   });

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { agentPath, ask } from '../api.js';
 import { Diff, unified } from '../diff.jsx';
 import { compact, count, duration, moment, plural, size } from '../format.js';
@@ -7,15 +8,20 @@ import { useLoaded } from '../use.js';
 export function Request({ whose, summary }) {
   // What the stream tells of it is without texts: asked for again whenever something new is known.
   const stage = `${summary.state} ${summary.sent} ${summary.hooks.length}`;
-  const whole = useLoaded(() => ask(agentPath(whose, 'requests', summary.id)), [stage]);
-  const request = whole.value ?? { ...summary, texts: [] };
+  const whole = useLoaded(() => ask(agentPath(whose, 'requests', summary.id)), [summary.id]);
+  const shown = useRef(stage);
+  useEffect(() => {
+    if (shown.current !== stage) whole.reload();
+    shown.current = stage;
+  }, [stage]);
+  const request = whole.value ?? summary;
   return (
     <div class="detail">
       <Trouble error={whole.error} />
       <Facts of={facts(request)} />
       {request.error && <p class="trouble">{request.error}</p>}
       <Runs hooks={request.hooks} />
-      <Changed request={request} />
+      {whole.value && <Changed request={whole.value} />}
       {request.continuations?.length > 0 && (
         <>
           <h3>Continued</h3>
@@ -36,12 +42,12 @@ function facts(request) {
     ['Came', moment(request.at)],
     ['Model', request.resolved ? `${request.model} → ${request.resolved}` : request.model],
     ['Body', request.sent == null ? size(request.received) : `${size(request.received)} → ${size(request.sent)}, ${plural(request.items, 'message')}`],
-    ['Hooks took', duration(request.prepared_us)],
+    ['Went up', request.prepared_us != null && `after ${duration(request.prepared_us)}`],
     ['Answer began', request.answered_us != null && `after ${duration(request.answered_us)}, status ${request.status}`],
     ['Ended', request.took_us != null && `after ${duration(request.took_us)}${request.finish ? `, ${request.finish.replace('_', ' ')}` : ''}`],
     ['Tokens', usage && `${count(usage.input)} in, ${count(usage.cached_input)} from the cache, ${count(usage.output)} out`],
     ['Prefix kept', cache && kept(cache)],
-    ['Room', budget && `${count(budget.used)} of ${count(budget.limit)} characters${left(budget)}`],
+    ['New texts', budget && `${count(budget.used)} of ${count(budget.limit)} characters${left(budget)}`],
     ['Messages', request.messages?.length > 0 && request.messages.join(', ')],
     ['Request', request.id],
   ].filter(([, value]) => value);

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { agentPath, ask } from '../api.js';
-import { moment, plural } from '../format.js';
+import { count, moment } from '../format.js';
 import { Badge, Facts, Sure, Trouble } from '../parts.jsx';
 import { to, useLive, useLoaded, useSoon, useWork } from '../use.js';
 import { Context } from './context.jsx';
@@ -46,11 +46,11 @@ export function Session({ whose, open }) {
         <Facts
           of={[
             ['Model', session.model && (session.model.resolved === session.model.requested ? session.model.resolved : `${session.model.requested} → ${session.model.resolved}`)],
-            ['Upstream', session.model && `${session.model.upstream}, ${session.model.dialect}`],
+            ['Upstream', session.model && (session.model.upstream === session.model.dialect ? session.model.upstream : `${session.model.upstream} (${session.model.dialect})`)],
             ['Client', session.client],
             ['Project', session.project],
             ['Parent', session.parent],
-            ['Turns', plural(session.turns, 'turn')],
+            ['Turns', count(session.turns)],
             ['Began', `${moment(session.started_at)} (${session.source})`],
           ]}
         />

@@ -1,11 +1,20 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all } from '../api.js';
+import { all, ask } from '../api.js';
 import { ago, plural } from '../format.js';
 import { Badge, Empty, Trouble } from '../parts.jsx';
 import { to, useLive, useLoaded, useNow, useSoon } from '../use.js';
 import { Session } from './session.jsx';
 
 const same = (one, other) => one.tenant === other.tenant && one.id === other.session && one.agent === other.agent;
+
+/** Why there is none: a gateway without hooks reads no request. */
+function NoSession() {
+  const hooks = useLoaded(async () => (await ask('/v1/hooks')).items, []);
+  useLive('config', hooks.reload);
+  if (!hooks.value) return <Trouble error={hooks.error} />;
+  if (hooks.value.length > 0) return <Empty>No session yet. Point an agent at the gateway, and it appears here.</Empty>;
+  return <Empty>No session, as no hook is configured: requests pass unread. With the first of <code>hooks:</code> sessions appear here.</Empty>;
+}
 
 export function Sessions({ place }) {
   const [tenant, session, agent, request] = place;
@@ -57,9 +66,7 @@ export function Sessions({ place }) {
           />
         </div>
         <Trouble error={sessions.error} />
-        {sessions.value && shown.length === 0 && (
-          <Empty>{words ? 'No session matches.' : 'No session yet. Point an agent at the gateway, and it appears here.'}</Empty>
-        )}
+        {sessions.value && shown.length === 0 && (words ? <Empty>No session matches.</Empty> : <NoSession />)}
         <ul>
           {shown.map((one) => {
             const busy = running[`${one.tenant}/${one.id}/${one.agent}`]?.size > 0;

@@ -60,7 +60,7 @@ export function Timeline({ whose, mine, open }) {
     <section class="timeline" aria-label="Timeline">
       <h2>
         Timeline {all?.length > 0 && <span class="quiet">{plural(all.length, 'request')}, newest first</span>}
-        <span class="keys" aria-hidden="true"><kbd>j</kbd> <kbd>k</kbd></span>
+        <span class="keys quiet" aria-hidden="true"><kbd>j</kbd> <kbd>k</kbd> down, up</span>
       </h2>
       <Trouble error={requests.error} />
       {all?.length === 0 && (
@@ -146,10 +146,13 @@ function Tokens({ usage }) {
   return (
     <span class="tokens" title={words} aria-label={words}>
       <span>{compact(input)} in · {compact(usage.output)} out</span>
-      <svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">
-        <rect class="all" width="100" height="3" />
-        <rect class="part" width={100 * cached} height="3" />
-      </svg>
+      <span class="cached">
+        <svg class="bar" viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">
+          <rect class="all" width="100" height="3" />
+          <rect class="part" width={100 * cached} height="3" />
+        </svg>
+        {Math.floor(100 * cached)} % cached
+      </span>
     </span>
   );
 }
