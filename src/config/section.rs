@@ -52,8 +52,8 @@ macro_rules! section {
     )*) => { $(
         $(#[doc = $about])*
         #[derive(Debug, Clone)]
-        pub(super) struct $section {
-            $( $(#[doc = $doc])* pub(super) $key: $type, )*
+        pub(in crate::config) struct $section {
+            $( $(#[doc = $doc])* pub(in crate::config) $key: $type, )*
         }
 
         impl $crate::config::section::Section for $section {
@@ -102,10 +102,10 @@ macro_rules! section {
         }
     )* };
 }
-pub(super) use section;
+pub(in crate::config) use section;
 
 /// Reads a section, and says whether all its keys were known.
-pub(super) fn read<S: Section>(node: &Node, reader: &mut Reader<'_>) -> (Option<S>, bool) {
+pub(in crate::config) fn read<S: Section>(node: &Node, reader: &mut Reader<'_>) -> (Option<S>, bool) {
     if node.is_null() {
         return (S::fill(node, reader), true);
     }
@@ -144,7 +144,7 @@ fn not_yet(feature: &str) -> String {
 }
 
 /// The message for a word that is none of `known`, with the nearest of them.
-pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+pub(in crate::config) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let likeness = |candidate: &&&str| strsim::jaro_winkler(word, candidate);
     match known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|best| likeness(best) >= LIKELY) {
         Some(best) => format!("unknown {what}, did you mean `{best}`?"),
@@ -153,7 +153,7 @@ pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
 }
 
 /// One key of a section. A refused value is replaced by the default, so that reading goes on and finds the next problem.
-pub(super) fn field<T: Value>(
+pub(in crate::config) fn field<T: Value>(
     section: &Node,
     name: &str,
     default: Option<&'static str>,
@@ -179,7 +179,7 @@ fn read_default<T: Value>(default: &str, section: &Node, reader: &mut Reader<'_>
 }
 
 /// The schema of a section.
-pub(super) fn schema<S: Section>() -> Json {
+pub(in crate::config) fn schema<S: Section>() -> Json {
     let mut properties = Map::new();
     let mut required = Vec::new();
     for key in S::keys() {
@@ -205,7 +205,7 @@ pub(super) fn schema<S: Section>() -> Json {
 }
 
 /// A key that is a word of Rust is a raw identifier in [`section!`].
-pub(super) const fn key_name(identifier: &'static str) -> &'static str {
+pub(in crate::config) const fn key_name(identifier: &'static str) -> &'static str {
     match identifier.as_bytes() {
         [b'r', b'#', ..] => identifier.split_at(2).1,
         _ => identifier,

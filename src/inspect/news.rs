@@ -1,5 +1,6 @@
 //! One thing that happened, as programs and the admin page read it.
-use super::request::{HookRun, Request};
+use super::request::Request;
+use super::run::HookRun;
 use crate::session::record::SessionKey;
 use serde::Serialize;
 use std::sync::Arc;

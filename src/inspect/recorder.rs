@@ -2,7 +2,8 @@
 use super::bodies::Bodies;
 use super::breaks::{Break, Breaks};
 use super::news::{Happened, News};
-use super::recording::{Opening, Recording};
+use super::opening::Opening;
+use super::recording::Recording;
 use super::request::Request;
 use super::table::{Entry, Table};
 use crate::config::Inspect;

@@ -2,14 +2,13 @@
 use super::bodies::{Kept, MAX_BODY};
 use super::news::News;
 use super::recorder::Recorder;
-use super::request::{Budget, Cache, Continuation, HookRun, Request, Standing, State};
+use super::request::{Budget, Cache, Continuation, Request, Standing, State};
+use super::run::HookRun;
 use super::table::Entry;
-use super::texts::{Clip, clip};
+use super::texts::{Clip, MAX_WORDS, clip};
 use crate::context::placement::TextKind;
 use crate::context::{Answer, Usage};
 use crate::json::Rope;
-use crate::session::record::SessionKey;
-use jiff::Timestamp;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -17,78 +16,6 @@ use std::sync::Arc;
 const MAX_RUNS: usize = 200;
 /// Tools called, messages and legs that are kept of one request.
 const MAX_LISTED: usize = 100;
-/// Words of an upstream's error or of a name, in bytes.
-const MAX_WORDS: usize = 512;
-
-/// What is known of a request when it begins.
-#[derive(Debug)]
-pub struct Opening<'a> {
-    /// Its name.
-    pub id: String,
-    /// Its session.
-    pub key: &'a Arc<SessionKey>,
-    /// turn, side or compaction.
-    pub kind: &'static str,
-    /// prompt, tool, resume or empty.
-    pub step: &'static str,
-    /// The client's profile.
-    pub client: &'a str,
-    /// The model as the client named it.
-    pub model: &'a str,
-    /// After aliases.
-    pub resolved: &'a str,
-    /// The wire format.
-    pub dialect: &'static str,
-    /// Where it goes.
-    pub upstream: &'a str,
-    /// Messages in its history.
-    pub items: usize,
-    /// Size of its body in bytes.
-    pub received: usize,
-}
-
-impl Opening<'_> {
-    pub(super) fn request(&self) -> Request {
-        let words = |text: &str| clip(text, MAX_WORDS).into_string();
-        Request {
-            id: self.id.clone(),
-            tenant: self.key.tenant.0.clone(),
-            session: self.key.id.clone(),
-            agent: self.key.agent.clone(),
-            at: Timestamp::now(),
-            kind: self.kind,
-            step: self.step,
-            turn: 0,
-            client: self.client.to_owned(),
-            model: words(self.model),
-            resolved: (self.resolved != self.model).then(|| words(self.resolved)),
-            dialect: self.dialect,
-            upstream: self.upstream.to_owned(),
-            items: self.items,
-            received: self.received,
-            sent: None,
-            state: State::Asking,
-            prepared_us: None,
-            answered_us: None,
-            took_us: None,
-            status: None,
-            outcome: None,
-            reason: None,
-            error: None,
-            finish: None,
-            calls: Vec::new(),
-            usage: None,
-            hooks: Vec::new(),
-            standing: 0,
-            standing_chars: 0,
-            texts: Vec::new(),
-            budget: None,
-            cache: None,
-            messages: Vec::new(),
-            continuations: Vec::new(),
-        }
-    }
-}
 
 /// Writes down what becomes of one request. When the last clone is gone, so is the request.
 #[derive(Debug, Clone, Default)]

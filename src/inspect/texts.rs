@@ -4,6 +4,8 @@
 const MAX_TEXT: usize = 4 * 1024;
 /// What is kept of all texts of one request, in bytes: several hooks' texts at their usual size.
 const MAX_TEXTS: usize = 32 * 1024;
+/// Words of an upstream's error or of a name, in bytes.
+pub(super) const MAX_WORDS: usize = 512;
 /// Stands behind a text that was cut.
 const CUT: char = '…';
 

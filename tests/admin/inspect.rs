@@ -2,6 +2,7 @@
 use crate::rig::Rig;
 use crate::support::Client;
 use crate::support::config::ADMIN_TOKEN;
+use hookgate::app::GRACE;
 use serde_json::{Value, json};
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -202,13 +203,28 @@ async fn who_watches_sees_requests_hooks_messages_and_changes_as_they_happen() {
     assert!(set < queued && queued < delivered && queued < done, "{events:?}");
 }
 
-#[tokio::test]
-async fn the_terminal_shows_a_line_for_every_event() {
-    let rig = Rig::start(HOOKS).await;
+/// `hookgate sessions watch --json`
+fn terminal(rig: &Rig) -> tokio::process::Child {
     let url = format!("http://{}", rig.gateway.admin_addr());
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_hookgate"));
     command.args(["sessions", "watch", "--json", "--admin", &url, "--token", ADMIN_TOKEN]).env_clear();
-    let mut watching = command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    command.stdout(Stdio::piped()).kill_on_drop(true).spawn().unwrap()
+}
+
+#[tokio::test]
+async fn a_gateway_that_stops_ends_what_is_watched_and_breaks_nothing_off() {
+    let rig = Rig::start(HOOKS).await;
+    let mut watching = terminal(&rig);
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    assert!(lines.next_line().await.unwrap().is_some(), "connected");
+    rig.gateway.shutdown(GRACE).await;
+    assert!(watching.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn the_terminal_shows_a_line_for_every_event() {
+    let rig = Rig::start(HOOKS).await;
+    let mut watching = terminal(&rig);
     let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
     let mut next = async || -> Value { serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap() };
     assert_eq!(next().await["event"], "config", "connected");

@@ -38,13 +38,13 @@ const context = await browser.newContext({ viewport: DESK, colorScheme: 'light',
 const page = await context.newPage();
 page.setDefaultTimeout(15_000);
 const [foreign, complaints] = [[], []];
-let loaded = 0;
+const bodies = [];
 page.on('request', (request) => {
   const url = new URL(request.url());
   if (url.origin !== gate.url && url.protocol !== 'data:') foreign.push(request.url());
 });
-page.on('response', async (response) => {
-  if (!response.url().includes('/v1/')) loaded += (await response.body().catch(() => '')).length;
+page.on('response', (response) => {
+  if (!response.url().includes('/v1/')) bodies.push(response.body().catch(() => ''));
 });
 page.on('console', (message) => {
   // A refused token is told by the browser, too.
@@ -75,7 +75,9 @@ try {
     await page.keyboard.press('Enter');
     await sees('No session yet');
     await sees('live');
-    assert.ok(loaded > 0 && loaded < MAX_FIRST_VIEW, `the first view takes ${loaded} bytes`);
+    assert.equal(bodies.length, 3, 'the page, its script and its style');
+    const loaded = (await Promise.all(bodies)).reduce((sum, body) => sum + body.length, 0);
+    assert.ok(loaded < MAX_FIRST_VIEW, `the first view takes ${loaded} bytes`);
     console.log(`    first view ${loaded} bytes`);
   });
 

@@ -12,7 +12,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The header that names a session (CONTRACT section 2).
+/// The header that names a session (config/hookgate.yaml).
 pub(super) const SESSION_HEADER: &str = "x-hookgate-session";
 /// Headers of Claude Code's, one a line.
 const CLAUDE_HEADERS: &str = "ANTHROPIC_CUSTOM_HEADERS";

@@ -48,14 +48,14 @@ function Hook({ hook, index }) {
               {config.mode === 'audit' && <Badge tone="warn">audit</Badge>}
             </th>
           )}
-          <td>{on.event}</td>
-          <td class="number">{count(on.ran)}</td>
-          <td class="number quiet">{count(on.skipped)}</td>
-          <td class="number">{on.failed > 0 ? <Badge tone="bad">{count(on.failed)}</Badge> : <span class="quiet">0</span>}</td>
-          <td class="number">{duration(on.mean_us)}</td>
-          <td>{Object.entries(on.would).map(([effect, times]) => `${effect} ${count(times)}×`).join(', ')}</td>
+          <td class="event">{on.event}</td>
+          <td class="number" data-is="ran">{count(on.ran)}</td>
+          <td class="number quiet" data-is="skipped">{count(on.skipped)}</td>
+          <td class="number" data-is="failed">{on.failed > 0 ? <Badge tone="bad">{count(on.failed)}</Badge> : <span class="quiet">0</span>}</td>
+          <td class="number" data-is="mean">{duration(on.mean_us)}</td>
+          <td data-is="audit: would have">{Object.entries(on.would).map(([effect, times]) => `${effect} ${count(times)}×`).join(', ')}</td>
           {row === 0 && (
-            <td rowSpan={events.length}>
+            <td rowSpan={events.length} data-is="cache breaks">
               {cache.count > 0 && <Badge tone="warn">{count(cache.count)}, {compact(cache.reread_tokens)} tokens re-read</Badge>}
             </td>
           )}

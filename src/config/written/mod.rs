@@ -1,22 +1,19 @@
 //! The configuration as it is written: every key, its default, and what it is for. No side effects: whether a hook's
-//! script exists is [`super::resolve`]'s question.
-use super::claude_code::OnAsk;
-use super::collection::{InOrder, OneOrMany};
-use super::edits;
-use super::keys::KeyHash;
-use super::listeners::Listen;
-use super::node::{Content, Node};
-use super::reader::{At, Reader, Value};
-use super::redis_url::RedisUrl;
-use super::resolved::{
-    EventKind, Isolation, Layout, Mode, OnError, OnOpaque, OnStoreError, Provider, Retain, Secret, SystemPlace,
-    WithoutId,
+//! script exists is [`crate::config::resolve`]'s question.
+mod hooks;
+
+pub(in crate::config) use hooks::*;
+
+use crate::config::keys::KeyHash;
+use crate::config::listeners::Listen;
+use crate::config::node::{Content, Node};
+use crate::config::reader::{At, Reader, Value};
+use crate::config::redis_url::RedisUrl;
+use crate::config::resolved::{Isolation, Layout, OnOpaque, OnStoreError, Provider, Retain, Secret, WithoutId};
+use crate::config::section::section;
+use crate::config::value::{
+    BaseUrl, Count, Expression, Headers, Pattern, Pointer, Prefix, Ratio, Size, StoreKind, Url,
 };
-use super::section::section;
-use super::value::{
-    BaseUrl, Count, Expression, Headers, Include, Pattern, Pointer, Prefix, Ratio, Size, StoreKind, Url,
-};
-use crate::context::edit::Globs;
 use http::HeaderName;
 use ipnet::IpNet;
 use serde_json::{Value as Json, json};
@@ -312,121 +309,11 @@ section! {
         /// numbers of the rest.
         bodies: bool = "false",
     }
-
-    /// One hook.
-    struct Hook {
-        /// Its name, unique.
-        name: At<String>,
-        /// The events that it runs on; with claude_code, its settings say which.
-        on: At<OneOrMany<EventKind>> = "[]",
-        /// What it does.
-        run: At<Run>,
-        /// The persistent slot that it owns; without one its name. Two hooks may share one.
-        slot: Option<At<String>> = "null",
-        /// A CEL expression; the hook runs when it is true.
-        when: Option<Expression> = "null",
-        /// How long it may take; without one 5s, on prompt.submit 15s, on session.stopping 120s, with claude_code what its settings say.
-        timeout: Option<Duration> = "null",
-        /// When it fails: go on without it, or block the prompt. On session.stopping the turn ends either way.
-        on_error: OnError = "skip",
-        /// audit: it runs and is recorded, changes nothing and never blocks.
-        mode: Mode = "enforce",
-        /// What is added to its event.
-        include: Vec<Include> = "[]",
-    }
-
-    /// What a hook does: exactly one of text, file, command, worker, http, edits, model_context, claude_code and knowledge.
-    struct Run {
-        /// A constant text.
-        text: Option<String> = "null",
-        /// A file, read at every run.
-        file: Option<At<String>> = "null",
-        /// A program and its arguments; it gets the event on stdin.
-        command: Option<At<Vec<String>>> = "null",
-        /// A program that stays running: a line of JSON on stdin for each event, a line on stdout for each answer.
-        worker: Option<At<Vec<String>>> = "null",
-        /// How many processes of the worker take turns.
-        workers: Option<At<Count>> = "null",
-        /// The program's working directory; without one the folder of the configuration.
-        cwd: Option<At<String>> = "null",
-        /// The program's own environment variables.
-        env: BTreeMap<String, String> = "{}",
-        /// Names of variables passed on from the gateway's environment.
-        env_pass: Vec<String> = "[]",
-        /// A URL that the event is posted to.
-        http: Option<Post> = "null",
-        /// What is changed in every request, without code.
-        edits: Option<At<Vec<edits::Written>>> = "null",
-        /// A system prompt and a set of edit tools for each family of models.
-        model_context: Option<At<ModelContext>> = "null",
-        /// Hook scripts written for Claude Code, unchanged.
-        claude_code: Option<ClaudeCode> = "null",
-        /// Approved knowledge that matches the prompt.
-        knowledge: Option<At<KnowledgePick>> = "null",
-    }
-
-    /// Approved knowledge that matches the prompt.
-    struct KnowledgePick {
-        /// How many entries at most.
-        max_entries: Count = "3",
-    }
-
-    /// Hook scripts written for Claude Code: what their settings say, and where they run.
-    struct ClaudeCode {
-        /// Settings files of Claude Code.
-        settings: OneOrMany<At<String>>,
-        /// The project's folder, ${CLAUDE_PROJECT_DIR} for the scripts.
-        project_dir: At<String> = ".",
-        /// Where scripts run, and what they are told to be the agent's folder; without one the project's.
-        cwd: Option<At<String>> = "null",
-        /// What sub-agents are called.
-        agent_type: String = "unknown",
-        /// What becomes of a tool call that a script answers with ask or defer.
-        on_ask: OnAsk = "deny",
-        /// The scripts' own environment variables.
-        env: BTreeMap<String, String> = "{}",
-        /// Names of variables passed on from the gateway's environment.
-        env_pass: Vec<String> = "[]",
-    }
-
-    /// What each model is told, and which tools it edits files with. Nothing of it is kept: it follows the model from request
-    /// to request.
-    struct ModelContext {
-        /// By a family's name (claude, gpt, gemini, qwen, llama, mistral, deepseek, grok, other), or any name with `match`. The
-        /// first whose `match` fits counts, then the one that has the family's name.
-        families: InOrder<At<Family>> = "{}",
-        /// For every other model.
-        default: Option<At<Family>> = "null",
-        /// All tools that edit files: those that are not the model's are removed. Without it the tools of all families.
-        edit_tools: Option<Globs> = "null",
-        /// On which side of the agent's own instructions the system prompt goes: append or prepend.
-        place: SystemPlace = "append",
-    }
-
-    /// Models of one kind.
-    struct Family {
-        /// Names of models as requested or resolved, with * and ?.
-        r#match: Option<Globs> = "null",
-        /// What the model is told, beside the agent's own instructions.
-        system: Option<String> = "null",
-        /// The same from a file, read at every run.
-        system_file: Option<At<String>> = "null",
-        /// The edit tools that it works with; the others are removed where the agent has one of these.
-        tools: Globs = "[]",
-    }
-
-    /// A POST.
-    struct Post {
-        /// Where to.
-        url: Url,
-        /// With these headers.
-        headers: Headers = "{}",
-    }
 }
 
 /// Where an id is looked for: a header's name, or a place in the body.
 #[derive(Debug, Clone)]
-pub(super) enum IdSource {
+pub(in crate::config) enum IdSource {
     /// A header.
     Header(HeaderName),
     /// The body.
