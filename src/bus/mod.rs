@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! message    what is sent, checked            letters   what a mailbox holds, as stored: pure
-//! address    who is meant                     mailbox   what is known of one mailbox without reading it
-//! known      sessions seen without a record   frame     how the model reads a message
+//! address    what a sender writes for whom    mailbox   what is known of one mailbox without reading it
+//! recipients who there is to be meant         table     all mailboxes in memory
+//! known      sessions seen without a record   stored    a mailbox in the store, read and changed
 //! post       Bus: takes messages in           delivery  claimed by a request, delivered when the upstream took it
 //! throttle   agents that only write to each other        replicas  several gateways on one store
-//! spool      messages as files
+//! spool      messages as files                sweep     mailboxes that are forgotten
+//! frame      how the model reads a message
 //! ```
 //!
 //! A message is queued, claimed by a request, and delivered when the upstream has accepted that request. What a request
@@ -21,8 +23,12 @@ mod letters;
 mod mailbox;
 pub mod message;
 mod post;
+mod recipients;
 mod replicas;
 pub mod spool;
+mod stored;
+mod sweep;
+mod table;
 mod throttle;
 
 pub use delivery::{Carrying, Taking};

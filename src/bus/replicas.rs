@@ -4,7 +4,8 @@ use super::BusError;
 use super::letters::Letters;
 use super::mailbox::Mailbox;
 use super::message::{Message, State};
-use super::post::{Bus, PAGE, decode};
+use super::post::{Bus, PAGE};
+use super::stored::decode;
 use crate::session::record::SessionKey;
 use crate::session::store::{StoreError, keys};
 use std::collections::BTreeSet;
@@ -78,9 +79,9 @@ impl Bus {
     /// Another process may have changed this mailbox.
     pub async fn refresh(&self, key: &SessionKey) {
         let refreshed = async {
-            let Some(mailbox) = self.find(key) else {
+            let Some(mailbox) = self.mailboxes.find(key) else {
                 let Some(bytes) = self.store.get(&keys::mailbox(key)).await? else { return Ok(()) };
-                self.keep(Mailbox::new(key.clone(), &decode(key, &bytes)?));
+                self.mailboxes.keep(Arc::new(Mailbox::new(key.clone(), &decode(key, &bytes)?)));
                 return Ok(());
             };
             // What is written here meanwhile must not be taken for older than what is read.
@@ -88,7 +89,7 @@ impl Bus {
             let stored = self.store.get(&keys::mailbox(key)).await?;
             let letters = stored.as_deref().map_or(Ok(Letters::default()), |bytes| decode(key, bytes))?;
             mailbox.reflect(&letters);
-            self.note_addressed(&mailbox);
+            self.mailboxes.note(&mailbox);
             Ok::<_, BusError>(())
         };
         if let Err(error) = refreshed.await {
