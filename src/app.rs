@@ -1,6 +1,7 @@
 //! The only place that sees every room: puts them together, starts and drains.
 mod backstage;
 mod service_manager;
+mod shared_store;
 
 pub use backstage::{Backstage, backstage};
 
@@ -18,8 +19,7 @@ use crate::live::token::Token;
 use crate::live::{Live, follow_files};
 use crate::session::Sessions;
 use crate::session::records::FLUSH_EVERY;
-use crate::session::store::shared::{News, Shared};
-use crate::session::store::{self, Measured, MemoryStore, Store, StoreError, keys};
+use crate::session::store::{self, Measured, MemoryStore, Store, StoreError};
 use crate::telemetry::audit::{self, Audit};
 use crate::telemetry::traces::{Traces, TracesError};
 use crate::telemetry::{metrics, names};
@@ -33,7 +33,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::TaskTracker;
 
-/// How long answers in flight may go on after a signal: below the 30 s that Kubernetes waits before it kills.
+/// How long answers in flight may go on after a signal, and then the hooks of their ends. Who kills must wait for both.
 pub const GRACE: Duration = Duration::from_secs(25);
 
 /// Connections of the admin listener: people, a scraper, a load balancer's probes.
@@ -44,9 +44,6 @@ const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
 /// How often old mailboxes are looked for: they are kept for days, and disturb nobody.
 const TIDY: Duration = Duration::from_secs(60 * 60);
-
-/// How soon to try again to read what others have changed in a shared store.
-const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why the gateway does not run.
 #[derive(Debug, thiserror::Error)]
@@ -214,7 +211,10 @@ pub async fn start(loaded: impl Into<Loaded>) -> Result<Running, AppError> {
     admin.beside(follow_files(live.clone()));
     admin.beside(live.turns().knowledge().clone().follow());
     admin.beside(tidy(live.clone()));
-    admin.beside(follow_store(live.clone()));
+    let turns = live.turns();
+    let store = turns.sessions().records.store().clone();
+    admin.beside(shared_store::follow(store, turns.bus().clone(), turns.knowledge().clone()));
+    drop(turns);
     if let Some(spool) = spool {
         let (bus, live) = (live.turns().bus().clone(), live.clone());
         admin.beside(spool.run(bus, move || live.turns().sessions().tenants.only()));
@@ -337,33 +337,6 @@ async fn flush(live: Arc<Live>) {
     loop {
         ticks.tick().await;
         live.turns().sessions().records.flush().await;
-    }
-}
-
-/// What other processes change in a shared store and this one has in memory.
-async fn follow_store(live: Arc<Live>) {
-    let (bus, knowledge) = (live.turns().bus().clone(), live.turns().knowledge().clone());
-    let store = live.turns().sessions().records.store().clone();
-    let Some(mut feed) = store.shared().map(Shared::feed) else { return };
-    loop {
-        match feed.next().await {
-            News::Changed(changed) => {
-                for key in changed {
-                    match keys::mailbox_of(&key) {
-                        Some(mailbox) => bus.refresh(&mailbox).await,
-                        None => knowledge.refresh(&key).await,
-                    }
-                }
-            }
-            News::Missed => {
-                let all =
-                    async || bus.refresh_all().await.map_err(KnowledgeError::from).and(knowledge.refresh_all().await);
-                while let Err(error) = all().await {
-                    tracing::error!(%error, "what others have changed can't be read");
-                    tokio::time::sleep(READ_AGAIN).await;
-                }
-            }
-        }
     }
 }
 
