@@ -3,6 +3,7 @@ mod backstage;
 mod error;
 mod listening;
 mod service_manager;
+mod shared_store;
 mod upkeep;
 
 pub use backstage::{Backstage, backstage};
@@ -33,7 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// How long answers in flight may go on after a signal: below the 30 s that Kubernetes waits before it kills.
+/// How long answers in flight may go on after a signal, and then the hooks of their ends. Who kills must wait for both.
 pub const GRACE: Duration = Duration::from_secs(25);
 
 /// How long answers of the admin listener may take to their end: they come from memory.

@@ -76,25 +76,27 @@ impl Bus {
         }
     }
 
-    /// Another process may have changed this mailbox.
-    pub async fn refresh(&self, key: &SessionKey) {
-        let refreshed = async {
-            let Some(mailbox) = self.mailboxes.find(key) else {
-                let Some(bytes) = self.store.get(&keys::mailbox(key)).await? else { return Ok(()) };
-                self.mailboxes.keep(Arc::new(Mailbox::new(key.clone(), &decode(key, &bytes)?)));
-                return Ok(());
-            };
-            // What is written here meanwhile must not be taken for older than what is read.
-            let _writing = mailbox.writing.lock().await;
+    /// Another process may have changed this mailbox. One that can't be read stays as it is known, and is named in the log.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn refresh(&self, key: &SessionKey) -> Result<(), StoreError> {
+        let Some(mailbox) = self.mailboxes.find(key) else {
             let stored = self.store.get(&keys::mailbox(key)).await?;
-            let letters = stored.as_deref().map_or(Ok(Letters::default()), |bytes| decode(key, bytes))?;
+            if let Some(letters) = stored.and_then(|bytes| readable(key, &bytes)) {
+                self.mailboxes.keep(Arc::new(Mailbox::new(key.clone(), &letters)));
+            }
+            return Ok(());
+        };
+        // What is written here meanwhile must not be taken for older than what is read.
+        let _writing = mailbox.writing.lock().await;
+        let stored = self.store.get(&keys::mailbox(key)).await?;
+        let letters = stored.map_or_else(|| Some(Letters::default()), |bytes| readable(key, &bytes));
+        if let Some(letters) = letters {
             mailbox.reflect(&letters);
             self.mailboxes.note(&mailbox);
-            Ok::<_, BusError>(())
-        };
-        if let Err(error) = refreshed.await {
-            tracing::error!(session = %key, %error, "a mailbox can't be read");
         }
+        Ok(())
     }
 
     /// Changes may have been missed: looks into every mailbox.
@@ -106,7 +108,7 @@ impl Bus {
         loop {
             let page = self.store.scan(keys::MAILBOXES, after.take(), PAGE).await?;
             for key in page.iter().filter_map(|(key, _)| keys::mailbox_of(key)) {
-                self.refresh(&key).await;
+                self.refresh(&key).await?;
             }
             match page.len() {
                 PAGE => after = page.last().map(|(key, _)| key.clone()),
@@ -114,6 +116,11 @@ impl Bus {
             }
         }
     }
+}
+
+fn readable(key: &SessionKey, bytes: &[u8]) -> Option<Letters> {
+    let read = decode(key, bytes);
+    read.inspect_err(|error| tracing::error!(session = %key, %error, "a mailbox is left as it is known")).ok()
 }
 
 fn by(message: &Message) -> Option<&String> {

@@ -148,6 +148,8 @@ pub struct Saved {
     pub from: u64,
     /// The record's stored form, where other processes may write another.
     pub form: Option<Bytes>,
+    /// The form that was written last, of which nobody said that it arrived.
+    pub sent: Option<Bytes>,
 }
 
 /// What changes.

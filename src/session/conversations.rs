@@ -97,7 +97,8 @@ impl Conversations {
         let Some(value) = self.store.get(&path).await? else { return Ok(None) };
         let record = read_record(&value)?;
         let ledger = Ledger::from_entries(self.entries(owner, 0).await?, record.persistent_from);
-        let saved = Saved { from: ledger.next_key(), form: self.store.shared().map(|_| value) };
+        let form = self.store.shared().map(|_| value);
+        let saved = Saved { from: ledger.next_key(), form, ..Saved::default() };
         Ok(Some(self.keep(path, Live::new(owner.session.clone(), record, ledger, saved))))
     }
 

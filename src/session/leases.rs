@@ -16,6 +16,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// Longest pause, so that many who wait do not keep the server busy.
 const LONGEST_PAUSE: Duration = Duration::from_millis(25);
 
+/// How often a lease that could not be given back is given back again, and for how long: then it has run out by itself.
+const GIVE_BACK_AGAIN: Duration = Duration::from_millis(250);
+const GIVE_BACK_FOR: Duration = Duration::from_secs(300);
+
 /// The leases of a process.
 pub struct Leases {
     store: Arc<dyn Store>,
@@ -29,6 +33,8 @@ pub struct Lease {
     name: String,
     /// By this the store knows whether it is this one that is given back: it may not have been had at all.
     holder: String,
+    /// The store may have it: it said so, or was asked and did not answer.
+    is_held: bool,
     /// Given on when the lease is back.
     here: Option<OwnedMutexGuard<()>>,
 }
@@ -44,14 +50,18 @@ impl Leases {
     pub async fn take(&self, name: Digest, until: Instant) -> Option<Lease> {
         let shared = self.store.shared()?;
         let holder = self.holders.fetch_add(1, Ordering::Relaxed).to_string();
-        let mut lease = Lease { store: self.store.clone(), name: name.to_string(), holder, here: None };
+        let mut lease = Lease { store: self.store.clone(), name: name.to_string(), holder, is_held: false, here: None };
         let mut pause = FIRST_PAUSE;
         let acquiring = async {
             lease.here = Some(self.local.lock(name).await);
             loop {
+                lease.is_held = shared.is_up();
                 match shared.acquire(&lease.name, &lease.holder).await {
                     Ok(true) => return,
-                    Ok(false) => tokio::time::sleep(pause).await,
+                    Ok(false) => {
+                        lease.is_held = false;
+                        tokio::time::sleep(pause).await;
+                    }
                     Err(error) => return tracing::debug!(%error, "a session is prepared without its lease"),
                 }
                 pause = (2 * pause).min(LONGEST_PAUSE);
@@ -66,16 +76,66 @@ impl Leases {
 
 impl Drop for Lease {
     fn drop(&mut self) {
+        let here = self.here.take();
+        if !self.is_held {
+            return;
+        }
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (name, holder) = (std::mem::take(&mut self.name), std::mem::take(&mut self.holder));
-        let (store, here) = (self.store.clone(), self.here.take());
-        runtime.spawn(async move {
-            if let Some(shared) = store.shared()
-                && let Err(error) = shared.release(&name, &holder).await
-            {
-                tracing::debug!(%error, "a lease could not be given back; it runs out");
-            }
-            drop(here);
-        });
+        runtime.spawn(give_back(self.store.clone(), name, holder, here));
+    }
+}
+
+/// Gives a lease back, if need be when the store is there again: as long as this process lives, others would wait for it
+/// until it runs out. Who waits `here` does not.
+async fn give_back(store: Arc<dyn Store>, name: String, holder: String, here: Option<OwnedMutexGuard<()>>) {
+    let Some(shared) = store.shared() else { return };
+    let mut given = shared.release(&name, &holder).await;
+    drop(here);
+    let begun = Instant::now();
+    while let Err(error) = given {
+        if begun.elapsed() > GIVE_BACK_FOR {
+            return tracing::debug!(%error, "a lease could not be given back; it has run out");
+        }
+        tokio::time::sleep(GIVE_BACK_AGAIN).await;
+        given = shared.release(&name, &holder).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::store::testing::Faulty;
+    use super::*;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_could_not_be_given_back_is_given_back_when_the_store_is_there_again() {
+        let store = Arc::new(Faulty::shared(Arc::default()));
+        let leases = Leases::new(store.clone());
+        let name = Digest::of(&[b"session"]);
+        let patience = || Instant::now() + Duration::from_secs(20);
+        let lease = leases.take(name, patience()).await;
+        store.down.store(true, SeqCst);
+        drop(lease);
+        while store.refused.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        store.down.store(false, SeqCst);
+        let begun = Instant::now();
+        drop(leases.take(name, patience()).await);
+        assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+        while !store.leases.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_that_was_never_had_is_not_given_back() {
+        let store = Arc::new(Faulty::shared(Arc::default()));
+        let leases = Leases::new(store.clone());
+        store.down.store(true, SeqCst);
+        drop(leases.take(Digest::of(&[b"session"]), Instant::now() + Duration::from_secs(20)).await);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!(store.refused.load(SeqCst), 1, "the store was asked for it, and then not again");
     }
 }

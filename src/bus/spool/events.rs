@@ -67,6 +67,11 @@ impl Events {
         Self { shared, again: BTreeMap::new(), watcher, rescan }
     }
 
+    /// Everything is to be looked at again soon.
+    pub(super) fn look_again(&mut self) {
+        self.rescan = self.rescan.min(Instant::now() + POLL);
+    }
+
     /// Waits for news. The folders to look at; agents' folders are at this depth.
     pub(super) async fn next(&mut self, depth: usize) -> Vec<PathBuf> {
         loop {

@@ -19,8 +19,10 @@ use super::{Bus, BusError, Refusal};
 use crate::context::Digest;
 use crate::session::record::Tenant;
 use futures_util::{StreamExt, stream};
+use nix::fcntl::OFlag;
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +32,7 @@ use tokio::task::spawn_blocking;
 const WIDTH: usize = 16;
 /// How often everything is looked at without an event: network file systems send none.
 const RESCAN: Duration = Duration::from_secs(30);
-/// The same where folders can't be watched.
+/// The same where folders can't be watched, or messages wait for a store that failed.
 const POLL: Duration = Duration::from_secs(1);
 /// A new folder is looked at again after this, as often as [`AGAIN`] says: what is written between its making and its being watched
 /// sends no event.
@@ -72,6 +74,27 @@ enum Fault {
     Refused(#[from] Refusal),
     #[error("its folder names no agent")]
     Nobody,
+    #[error("{0}")]
+    Mailbox(BusError),
+}
+
+/// What a look came to.
+enum Seen {
+    /// Everything was taken in.
+    All,
+    /// There is more than one look takes.
+    Part,
+    /// The store failed.
+    InVain,
+}
+
+/// What is left of a folder.
+#[derive(Default)]
+struct Emptied {
+    /// Files that can't be moved.
+    stuck: Vec<PathBuf>,
+    /// The store failed: what was not taken in waits.
+    waits: bool,
 }
 
 /// A spool that this process alone reads, until it is dropped.
@@ -91,7 +114,10 @@ impl Spool {
     pub fn open(path: &Path) -> Result<Self, SpoolError> {
         let io = |source| SpoolError::Io { path: path.to_owned(), source };
         std::fs::create_dir_all(path).map_err(io)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
+        // Whoever may write messages there must not choose which file is made.
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).custom_flags(OFlag::O_NOFOLLOW.bits());
+        let lock = options.open(path.join(LOCK)).map_err(io)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Err(SpoolError::Locked(path.to_owned())),
@@ -110,46 +136,57 @@ impl Spool {
         loop {
             let only = only();
             let depth = if only.is_some() { 2 } else { 3 };
-            let more = self.look(&bus, only.as_ref(), depth, std::mem::take(&mut below)).await;
-            if more {
-                below.push(PathBuf::new());
-                continue;
+            match self.look(&bus, only.as_ref(), depth, std::mem::take(&mut below)).await {
+                Seen::Part => {
+                    below.push(PathBuf::new());
+                    continue;
+                }
+                Seen::InVain => self.events.look_again(),
+                Seen::All => {}
             }
             below = self.events.next(depth).await;
         }
     }
 
-    /// Takes in what lies below these folders. True when there is more than one look takes.
-    async fn look(&mut self, bus: &Arc<Bus>, only: Option<&Tenant>, depth: usize, below: Vec<PathBuf>) -> bool {
+    /// Takes in what lies below these folders.
+    async fn look(&mut self, bus: &Arc<Bus>, only: Option<&Tenant>, depth: usize, below: Vec<PathBuf>) -> Seen {
         let (root, stuck) = (self.root.clone(), self.stuck.clone());
         let scanned = spawn_blocking(move || scan(&root, depth, &below, &stuck)).await;
-        let Ok((boxes, more)) = scanned else { return false };
+        let Ok((boxes, more)) = scanned else { return Seen::InVain };
         let taking = stream::iter(boxes).map(|post_box| self.empty(bus, only, post_box));
-        let stuck: Vec<Vec<PathBuf>> = taking.buffer_unordered(WIDTH).collect().await;
-        self.stuck.extend(stuck.into_iter().flatten());
+        let emptied: Vec<Emptied> = taking.buffer_unordered(WIDTH).collect().await;
+        let waits = emptied.iter().any(|emptied| emptied.waits);
+        self.stuck.extend(emptied.into_iter().flat_map(|emptied| emptied.stuck));
         if self.stuck.len() > STUCK {
             self.stuck.clear();
         }
-        more
+        match (waits, more) {
+            (true, _) => Seen::InVain,
+            (false, true) => Seen::Part,
+            (false, false) => Seen::All,
+        }
     }
 
-    /// Takes in the messages of one folder, in the order of their names. Those that can't be moved.
-    async fn empty(&self, bus: &Arc<Bus>, only: Option<&Tenant>, post_box: PostBox) -> Vec<PathBuf> {
-        let mut stuck = Vec::new();
+    /// Takes in the messages of one folder, in the order of their names.
+    async fn empty(&self, bus: &Arc<Bus>, only: Option<&Tenant>, post_box: PostBox) -> Emptied {
+        let mut emptied = Emptied::default();
         for found in &post_box.found {
             let file = post_box.path.join("new").join(found.name());
             let moved = match self.take(bus, only, &post_box, found).await {
                 Ok(()) => post_box.keep(found),
                 Err(Some(fault)) => self.quarantine(&post_box, found, &file, &fault),
-                // The store failed: it is tried again.
-                Err(None) => continue,
+                // Those behind it wait, too: they are younger.
+                Err(None) => {
+                    emptied.waits = true;
+                    break;
+                }
             };
             if let Err(error) = moved {
                 tracing::error!(file = %self.path.join(&file).display(), %error, "a file of the spool can't be moved");
-                stuck.push(file);
+                emptied.stuck.push(file);
             }
         }
-        stuck
+        emptied
     }
 
     /// Takes one message in. Why it is none; `None`: it may be one, but the store failed.
@@ -171,19 +208,17 @@ impl Spool {
         let (tenant, session, agents) = post_box.address(only).ok_or(Some(Fault::Nobody))?;
         let sent = bus.send(&tenant, &session, &agents, written, &Origin::File).await;
         let receipts = sent.map_err(|error| failed(error, &post_box.path))?;
-        let mut refused = None;
+        let mut refused = Fault::Nobody;
         let mut taken = false;
         for (_, receipt) in receipts {
-            match receipt {
+            match receipt.map_err(|error| failed(error, &post_box.path)) {
                 Ok(_) => taken = true,
-                Err(error) => refused = Some(failed(error, &post_box.path)),
+                Err(Some(fault)) => refused = fault,
+                // Who has it already knows it by its id when it comes again.
+                Err(None) => return Err(None),
             }
         }
-        match refused {
-            _ if taken => Ok(()),
-            Some(fault) => Err(fault),
-            None => Err(Some(Fault::Nobody)),
-        }
+        if taken { Ok(()) } else { Err(Some(refused)) }
     }
 
     fn quarantine(&self, post_box: &PostBox, found: &Found, file: &Path, fault: &Fault) -> std::io::Result<()> {
@@ -203,7 +238,8 @@ impl Spool {
 fn failed(error: BusError, folder: &Path) -> Option<Fault> {
     match error {
         BusError::Refused(refusal) => Some(refusal.into()),
-        other => {
+        broken @ BusError::Mailbox { .. } => Some(Fault::Mailbox(broken)),
+        other @ (BusError::Store(_) | BusError::Session(_) | BusError::Contended(_)) => {
             tracing::error!(folder = %folder.display(), error = %other, "a message of the spool waits");
             None
         }

@@ -2,9 +2,12 @@ use super::*;
 use crate::bus::{Message, State};
 use crate::session::record::SessionKey;
 use crate::session::records::Records;
-use crate::session::store::MemoryStore;
+use crate::session::store::testing::Faulty;
+use crate::session::store::{MemoryStore, Store};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -17,7 +20,11 @@ fn key(session: &str, agent: &str) -> SessionKey {
 }
 
 async fn bus() -> Arc<Bus> {
-    Arc::new(Bus::open(Arc::new(Records::new(Arc::new(MemoryStore::new())))).await.unwrap())
+    on(Arc::new(MemoryStore::new())).await
+}
+
+async fn on(store: Arc<dyn Store>) -> Arc<Bus> {
+    Arc::new(Bus::open(Arc::new(Records::new(store))).await.unwrap())
 }
 
 /// A spool, and a sender's way into it.
@@ -29,8 +36,10 @@ struct Post {
 
 impl Post {
     async fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let bus = bus().await;
+        Self::start_on(tempfile::tempdir().unwrap(), bus().await)
+    }
+
+    fn start_on(dir: tempfile::TempDir, bus: Arc<Bus>) -> Self {
         let task = tokio::spawn(Spool::open(dir.path()).unwrap().run(bus.clone(), local));
         Self { dir, bus, task }
     }
@@ -98,9 +107,7 @@ async fn ids_are_percent_encoded_and_what_lies_there_at_start_is_taken_in() {
     let new = dir.path().join("a%2Fb%20c/%6Dain/new");
     fs::create_dir_all(&new).unwrap();
     fs::write(new.join("1"), r#"{"text":"hi"}"#).unwrap();
-    let bus = bus().await;
-    let task = tokio::spawn(Spool::open(dir.path()).unwrap().run(bus.clone(), local));
-    let post = Post { dir, bus, task };
+    let post = Post::start_on(dir, bus().await);
     post.letters("a/b c", "main", 1).await;
 }
 
@@ -156,4 +163,68 @@ async fn a_spool_has_one_reader() {
     assert!(matches!(Spool::open(dir.path()), Err(SpoolError::Locked(_))));
     drop(first);
     assert!(Spool::open(dir.path()).is_ok());
+}
+
+/// A spool with these files for `s1/AGENT`, that is not read yet.
+fn filled(agent: &str, names: impl Iterator<Item = String>, content: impl Fn(&str) -> String) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let new = dir.path().join("s1").join(agent).join("new");
+    fs::create_dir_all(&new).unwrap();
+    names.for_each(|name| fs::write(new.join(&name), content(&name)).unwrap());
+    dir
+}
+
+#[tokio::test]
+async fn messages_keep_their_order_when_the_store_fails_for_a_moment() {
+    let store = Arc::new(Faulty::default());
+    let bus = on(store.clone()).await;
+    store.failing.store(1, Ordering::SeqCst);
+    let dir = filled("main", ["1", "2"].map(str::to_owned).into_iter(), |name| format!(r#"{{"text":"{name}"}}"#));
+    let post = Post::start_on(dir, bus);
+    let letters = post.letters("s1", "main", 2).await;
+    assert_eq!(letters.iter().map(|letter| &*letter.text).collect::<Vec<_>>(), ["1", "2"]);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_not_asked_without_a_pause() {
+    let store = Arc::new(Faulty::default());
+    let bus = on(store.clone()).await;
+    store.down.store(true, Ordering::SeqCst);
+    let dir = filled("main", (0..300).map(|n| format!("{n:03}")), |_| r#"{"text":"hi","id":"one"}"#.to_owned());
+    let begun = Instant::now();
+    let post = Post::start_on(dir, bus);
+    let refused = |count| {
+        let store = store.clone();
+        async move || (store.refused.load(Ordering::SeqCst) >= count).then_some(())
+    };
+    post.until(refused(2)).await;
+    assert!(begun.elapsed() >= POLL / 2, "{:?}", begun.elapsed());
+    store.down.store(false, Ordering::SeqCst);
+    assert_eq!(post.letters("s1", "main", 1).await[0].text, "hi");
+}
+
+#[tokio::test]
+async fn a_message_to_several_is_taken_in_when_all_of_them_have_it() {
+    let store = Arc::new(Faulty::default());
+    let bus = on(store.clone()).await;
+    for agent in ["a", "b"] {
+        bus.set_label(&key("s1", agent), Some(agent.to_uppercase())).await.unwrap();
+    }
+    store.failing.store(1, Ordering::SeqCst);
+    let dir = filled("*", std::iter::once("m".to_owned()), |_| r#"{"text":"all"}"#.to_owned());
+    let cur = dir.path().join("s1/*/cur/m:2,S");
+    let post = Post::start_on(dir, bus);
+    post.until(async || cur.exists().then_some(())).await;
+    for agent in ["a", "b"] {
+        assert_eq!(post.bus.list(&key("s1", agent)).await.unwrap().len(), 1, "{agent}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_a_link_is_none() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let made = outside.path().join("made");
+    symlink(&made, dir.path().join(LOCK)).unwrap();
+    assert!(matches!(Spool::open(dir.path()), Err(SpoolError::Io { .. })));
+    assert!(!made.exists());
 }

@@ -34,9 +34,19 @@ impl Conversations {
         let Some(shared) = self.store.shared() else { return self.store.write(batch).await.map(|()| true) };
         let path = record_key(&live.key, &live.id);
         let form = batch.iter().find(|(key, _)| *key == path).and_then(|(_, form)| form.clone());
-        if shared.write_if(&path, saved.form.clone(), batch).await? {
-            saved.form = form;
-            return Ok(true);
+        let is_sent = shared.is_up();
+        match shared.write_if(&path, saved.form.clone(), batch).await {
+            Ok(true) => {
+                (saved.form, saved.sent) = (form, None);
+                return Ok(true);
+            }
+            Ok(false) => {}
+            Err(error) => {
+                if is_sent {
+                    saved.sent = form;
+                }
+                return Err(error);
+            }
         }
         match self.store.get(&path).await? {
             Some(form) => self.take_over(live, saved, form).await?,
@@ -48,8 +58,11 @@ impl Conversations {
     /// Makes what is stored the state in memory, with what only memory knows on top of it.
     async fn take_over(&self, live: &Live, saved: &mut Saved, form: Bytes) -> Result<(), StoreError> {
         let theirs = read_record(&form)?;
-        let base = saved.form.as_deref().map_or_else(|| Ok(theirs.clone()), read_record)?;
-        let more = saved.form.is_some() && theirs.rewrites == base.rewrites;
+        // What was written here counts as known, also when nobody said that it had arrived.
+        let is_own = saved.sent.as_ref() == Some(&form);
+        let known = if is_own { Some(&form) } else { saved.form.as_ref() };
+        let base = known.map_or_else(|| Ok(theirs.clone()), |known| read_record(known))?;
+        let more = known.is_some() && theirs.rewrites == base.rewrites;
         let owner = NodeOwner { session: live.key.clone(), conversation: live.id.clone() };
         let stored = self.entries(&owner, if more { saved.from } else { 0 }).await?;
         let mut state = live.state.lock();
@@ -61,7 +74,7 @@ impl Conversations {
         let is_ahead = saved.form.as_ref() != Some(&encode(&state.record)?);
         state.record = if is_ahead { merged(&base, &state.record, theirs) } else { theirs };
         saved.from = state.ledger.take_over(stored, more, saved.from);
-        saved.form = Some(form);
+        (saved.form, saved.sent) = (Some(form), None);
         Ok(())
     }
 

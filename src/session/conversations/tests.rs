@@ -3,6 +3,7 @@ use super::super::chain::Chain;
 use super::super::ledger::What;
 use super::super::record::tests::key;
 use super::super::store::MemoryStore;
+use super::super::store::testing::Faulty;
 use super::super::testing::{digest, prompt, reply, result, view};
 use super::*;
 use crate::context::{ItemFacts, RequestView};
@@ -217,4 +218,26 @@ async fn however_many_nodes_are_announced_one_commit_waits_for_the_store() {
     assert!(!announce(0, true));
     conversations.commit(&live, Change::default()).await.unwrap();
     assert!(announce(0, true));
+}
+
+#[tokio::test]
+async fn what_was_written_though_nobody_said_so_counts_once() {
+    let store = Arc::new(Faulty::shared(Arc::default()));
+    let conversations = Conversations::new(store.clone());
+    let live = open(&conversations);
+    commit(&conversations, &live, &turns(1)).await.unwrap();
+    {
+        let mut state = live.state.lock();
+        state.record.turns_done += 1;
+        state.ledger.push(entry("placed"));
+    }
+    store.mute.store(1, Ordering::SeqCst);
+    assert!(commit(&conversations, &live, &turns(2)).await.is_err());
+    commit(&conversations, &live, &turns(3)).await.unwrap();
+    let owner = NodeOwner { session: live.key.clone(), conversation: live.id.clone() };
+    for conversations in [&conversations, &Conversations::new(store)] {
+        let found = conversations.get(&owner).await.unwrap().expect("it is there");
+        let state = found.state.lock();
+        assert_eq!((state.record.turns_done, state.ledger.entries().len()), (1, 1));
+    }
 }

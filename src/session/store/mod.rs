@@ -13,6 +13,8 @@ mod sled;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use self::measured::Measured;
 pub use self::memory::MemoryStore;
