@@ -1,5 +1,5 @@
 //! The server goes away and comes back, and so does a gateway.
-use crate::replica::{Pair, said};
+use crate::replica::{Pair, Replica, said};
 use crate::server::Server;
 use crate::support::soon;
 use serde_json::{Value, json};
@@ -71,6 +71,28 @@ async fn requests_are_refused_where_the_configuration_wants_it() {
         }
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_may_not_be_left_out_is_not_left_out_while_the_server_is_away() {
+    let test = "a_hook_that_may_not_be_left_out_is_not_left_out_while_the_server_is_away";
+    let Some(mut pair) = Pair::start(test, "").await else { return };
+    let guard = "- { name: guard, on: prompt.submit, on_error: block, run: { text: GUARD } }\n";
+    let guarded = std::fs::read_to_string(&pair.config).unwrap() + guard;
+    std::fs::write(&pair.config, guarded).unwrap();
+    let strict = Replica::start(&pair.config);
+    pair.server.stop();
+    let (status, text) = soon(strict.ask("new", &first("p0"))).await;
+    assert_eq!((status, text.contains("store")), (503, true), "{text}");
+    assert_eq!(pair.seen.lock().bodies.len(), 0);
+    assert!(pair.server.again().await);
+    soon(async {
+        while strict.ask("new", &first("p0")).await.0 != 200 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    assert!(pair.seen.lock().bodies.iter().all(|body| body.to_string().contains("GUARD")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

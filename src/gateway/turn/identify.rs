@@ -111,6 +111,10 @@ impl Turns {
         }
         match self.establish(read, owner, chain, guard).await {
             Ok(identity) => Ok(Some(Identity { _lease: lease, ..identity })),
+            Err(error) if self.has_guards() => {
+                tracing::error!(%error, "a session can't be opened, and hooks that may not be left out can't be asked");
+                Err(TurnError::NoStore)
+            }
             Err(error) => {
                 tracing::error!(%error, "a session can't be opened; its request goes up without hooks");
                 Ok(None)

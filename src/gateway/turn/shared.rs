@@ -1,7 +1,7 @@
 //! What is different where several gateways share a store (see [`crate::session::store::shared`]).
 use super::ending::Ending;
 use super::{TurnError, Turns};
-use crate::config::{self, EventKind, OnStoreError};
+use crate::config::{self, EventKind, Hook, Mode, OnError, OnStoreError};
 use crate::context::Digest;
 use crate::inspect::Recording;
 use crate::session::conversation::{Change, Live};
@@ -12,6 +12,10 @@ use futures_util::future::BoxFuture;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Events that are told of a session's turn alone, where a failure (`on_error: block`) stops the turn.
+const GUARDED: [EventKind; 4] =
+    [EventKind::SessionStart, EventKind::PromptSubmit, EventKind::ToolResult, EventKind::ToolCall];
 
 /// How often to look whether a stop that runs elsewhere has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -32,6 +36,12 @@ impl Turns {
             Some(shared) if refuses && !shared.is_up() => Err(TurnError::NoStore),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a hook may not be left out of a turn: one that can't be asked for want of a session has failed.
+    pub(super) fn has_guards(&self) -> bool {
+        let guards = |hook: &Hook| hook.mode == Mode::Enforce && hook.on_error == OnError::Block;
+        self.config.hooks.iter().any(|hook| guards(hook) && hook.on.iter().any(|event| GUARDED.contains(event)))
     }
 
     /// Stores the nodes of an answer before its client sees the end: its next request may come to another gateway.
