@@ -128,8 +128,11 @@ fn sessions_list_follows_the_pages() {
     session-2  qa     t_1     1      -                     -
     ");
     let requests = requests.join().unwrap();
-    assert!(requests[0].starts_with("GET /v1/sessions HTTP/1.1") && requests[0].contains("Bearer tok"), "{requests:?}");
-    assert!(requests[1].starts_with("GET /v1/sessions?cursor=c+1 "), "{requests:?}");
+    assert!(
+        requests[0].starts_with("GET /v1/sessions?limit=500 HTTP/1.1") && requests[0].contains("Bearer tok"),
+        "{requests:?}"
+    );
+    assert!(requests[1].starts_with("GET /v1/sessions?limit=500&cursor=c+1 "), "{requests:?}");
 }
 
 #[test]

@@ -21,6 +21,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// An answer that goes on for as long as somebody watches: 136 years.
 const ENDLESS: Duration = Duration::from_secs(u32::MAX as u64);
 
+/// Lists come in pages of the largest size, so that many sessions take few requests.
+const PAGE: (&str, &str) = ("limit", "500");
+
 /// Which gateway.
 #[derive(Debug, Args)]
 pub(super) struct Target {
@@ -197,7 +200,7 @@ impl AdminClient {
         let mut cursor: Option<String> = None;
         loop {
             let at = cursor.as_deref().map(|cursor| ("cursor", cursor));
-            let query: Vec<_> = query.iter().copied().chain(at).collect();
+            let query: Vec<_> = query.iter().copied().chain([PAGE]).chain(at).collect();
             let mut page = self.ask(Method::GET, path, &query).await?;
             if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {
                 all.extend(items);

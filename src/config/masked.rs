@@ -1,9 +1,12 @@
 //! The configuration in effect, for `GET /v1/config`: in the form of the file, secrets masked.
-use super::keys::{Key, TenantLimits};
-use super::resolved::{Config, Family, Hook, IdSource, Run, Secret, Store, SystemText, Upstream};
+use super::keys::{Key, Keys, TenantLimits};
+use super::resolved::{
+    Config, Family, Hook, IdSource, Limits, Run, Secret, Sessions, Store, SystemText, Telemetry, Upstream,
+};
 use super::units::{show_duration, show_size};
 use super::value::Include;
 use crate::context::Edit;
+use crate::telemetry::audit::Settings;
 use serde_json::{Map, Value, json};
 
 /// What stands for a secret.
@@ -36,39 +39,16 @@ pub fn masked(config: &Config) -> Value {
         profiles,
         terms: _,
     } = config;
-    let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
     json!({
         "listen": listen.to_string(),
         "tls": tls.as_ref().map(|tls| json!({"cert": tls.cert, "key": tls.key})),
         "trust": {"proxy_protocol": trust.proxy_protocol.iter().map(ToString::to_string).collect::<Vec<_>>()},
         "admin": {"listen": admin.listen.to_string(), "token": mask(admin.token.as_ref())},
         "upstreams": upstreams.iter().map(upstream).collect::<Vec<_>>(),
-        "keys": {
-            "required": keys.required,
-            "file": keys.file,
-            "entries": keys.entries.iter().map(key).collect::<Vec<_>>(),
-            "limits": tenant_limits(&keys.limits),
-            "tenants": keys.tenants.iter().map(|(name, limits)| (name.clone(), tenant_limits(limits))).collect::<Map<_, _>>(),
-        },
+        "keys": keys_of(keys),
         "models": {"aliases": aliases},
-        "sessions": {
-            "id": sources(&sessions.id),
-            "agent": sources(&sessions.agent),
-            "parent": sources(&sessions.parent),
-            "project": sources(&sessions.project),
-            "without_id": sessions.without_id.word(),
-            "isolation": sessions.isolation.word(),
-            "idle_end": show_duration(sessions.idle_end),
-            "retain": show_duration(sessions.retain),
-            "side_requests": sessions.side_requests,
-        },
-        "store": match store {
-            Store::Sled { path } => json!({"kind": "sled", "path": path}),
-            Store::Memory => json!({"kind": "memory"}),
-            Store::Redis { url, on_error } => {
-                json!({"kind": "redis", "url": url.masked(), "on_store_error": on_error.word()})
-            }
-        },
+        "sessions": sessions_of(sessions),
+        "store": store_of(store),
         "lifecycle": {
             "max_injected_context_chars": lifecycle.max_injected_context_chars,
             "request_deadline": show_duration(lifecycle.request_deadline),
@@ -79,17 +59,7 @@ pub fn masked(config: &Config) -> Value {
             "retain": injection.retain.word(),
             "wrap": injection.wrap,
         },
-        "limits": {
-            "request_body": show_size(limits.request_body),
-            "buffered_bytes": show_size(limits.buffered_bytes),
-            "hook_output": show_size(limits.hook_output),
-            "held_response": show_size(limits.held_response),
-            "outcome_text": show_size(limits.outcome_text),
-            "concurrent_requests": limits.concurrent_requests,
-            "request_head": show_size(limits.request_head),
-            "head_timeout": show_duration(limits.head_timeout),
-            "body_timeout": show_duration(limits.body_timeout),
-        },
+        "limits": limits_of(limits),
         "continuation": {"max_per_turn": continuation.max_per_turn},
         "policies": {"on_opaque": policies.on_opaque.word()},
         "knowledge": {
@@ -98,25 +68,87 @@ pub fn masked(config: &Config) -> Value {
             "max_context_chars": knowledge.max_context_chars,
         },
         "bus": {"maildir": bus.maildir},
-        "telemetry": {
-            "overhead_header": telemetry.overhead_header,
-            "otlp": telemetry.otlp.as_ref().map_or_else(|| json!({"endpoint": null}), |otlp| json!({
-                "endpoint": otlp.endpoint,
-                "headers": masked_names(otlp.headers.iter().map(|(name, _)| name.as_str())),
-                "sample": otlp.sample,
-                "timeout": show_duration(otlp.timeout),
-            })),
-        },
-        "audit": audit.as_ref().map_or_else(|| json!({"file": null}), |audit| json!({
-            "file": audit.file,
-            "max_size": show_size(usize::try_from(audit.max_size).unwrap_or(usize::MAX)),
-            "keep": audit.keep,
-            "bodies": audit.bodies,
-        })),
+        "telemetry": telemetry_of(telemetry),
+        "audit": audit_of(audit.as_ref()),
         "inspect": {"requests_per_session": inspect.requests_per_session, "bodies": inspect.bodies},
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(|text| profile_name(text)).collect::<Vec<_>>(),
     })
+}
+
+fn keys_of(keys: &Keys) -> Value {
+    json!({
+        "required": keys.required,
+        "file": keys.file,
+        "entries": keys.entries.iter().map(key).collect::<Vec<_>>(),
+        "limits": tenant_limits(&keys.limits),
+        "tenants": keys.tenants.iter().map(|(name, limits)| (name.clone(), tenant_limits(limits))).collect::<Map<_, _>>(),
+    })
+}
+
+fn sessions_of(sessions: &Sessions) -> Value {
+    let sources = |list: &[IdSource]| list.iter().map(source).collect::<Vec<_>>();
+    json!({
+        "id": sources(&sessions.id),
+        "agent": sources(&sessions.agent),
+        "parent": sources(&sessions.parent),
+        "project": sources(&sessions.project),
+        "without_id": sessions.without_id.word(),
+        "isolation": sessions.isolation.word(),
+        "idle_end": show_duration(sessions.idle_end),
+        "retain": show_duration(sessions.retain),
+        "side_requests": sessions.side_requests,
+    })
+}
+
+fn store_of(store: &Store) -> Value {
+    match store {
+        Store::Sled { path } => json!({"kind": "sled", "path": path}),
+        Store::Memory => json!({"kind": "memory"}),
+        Store::Redis { url, on_error } => {
+            json!({"kind": "redis", "url": url.masked(), "on_store_error": on_error.word()})
+        }
+    }
+}
+
+fn limits_of(limits: &Limits) -> Value {
+    json!({
+        "request_body": show_size(limits.request_body),
+        "buffered_bytes": show_size(limits.buffered_bytes),
+        "hook_output": show_size(limits.hook_output),
+        "held_response": show_size(limits.held_response),
+        "outcome_text": show_size(limits.outcome_text),
+        "concurrent_requests": limits.concurrent_requests,
+        "request_head": show_size(limits.request_head),
+        "head_timeout": show_duration(limits.head_timeout),
+        "body_timeout": show_duration(limits.body_timeout),
+    })
+}
+
+fn telemetry_of(telemetry: &Telemetry) -> Value {
+    json!({
+        "overhead_header": telemetry.overhead_header,
+        "otlp": telemetry.otlp.as_ref().map_or_else(|| json!({"endpoint": null}), |otlp| json!({
+            "endpoint": otlp.endpoint,
+            "headers": masked_names(otlp.headers.iter().map(|(name, _)| name.as_str())),
+            "sample": otlp.sample,
+            "timeout": show_duration(otlp.timeout),
+        })),
+    })
+}
+
+fn audit_of(audit: Option<&Settings>) -> Value {
+    audit.map_or_else(
+        || json!({"file": null}),
+        |audit| {
+            json!({
+                "file": audit.file,
+                "max_size": show_size(usize::try_from(audit.max_size).unwrap_or(usize::MAX)),
+                "keep": audit.keep,
+                "bodies": audit.bodies,
+            })
+        },
+    )
 }
 
 fn mask(secret: Option<&Secret>) -> Value {

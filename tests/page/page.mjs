@@ -245,6 +245,20 @@ try {
     assert.ok(Math.min(...took) < MAX_OPENING * shared, `${took} ms on a machine shared by ${shared}`);
   });
 
+  await step('nothing is told to a tab that nobody sees', async () => {
+    const show = (hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, hidden);
+    await show(true);
+    await sees('connecting');
+    await agent(gate.base, 'meanwhile').say('Hello');
+    await show(false);
+    await sees('live');
+    await page.getByRole('link', { name: /meanwhile/ }).waitFor();
+  });
+
   await step('an address that was cut, and signing out', async () => {
     await page.goto(`${gate.url}/#/sessions/%E0%A4`);
     await page.getByRole('link', { name: /^long/ }).waitFor();

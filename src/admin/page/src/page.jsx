@@ -20,8 +20,15 @@ function Page() {
   const [known, setKnown] = useState(Boolean(token.get()));
   useLive('unauthorized', () => leave());
   useEffect(() => {
-    if (known) live.start();
-    return () => live.stop();
+    if (!known) return undefined;
+    // A tab that nobody sees costs the gateway nothing, and takes none of the few connections that a browser has for one place.
+    const follow = () => (document.hidden ? live.stop() : live.start());
+    follow();
+    document.addEventListener('visibilitychange', follow);
+    return () => {
+      document.removeEventListener('visibilitychange', follow);
+      live.stop();
+    };
   }, [known]);
   const leave = () => {
     token.clear();

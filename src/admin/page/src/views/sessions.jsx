@@ -1,10 +1,14 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { all, ask } from '../api.js';
-import { ago, plural } from '../format.js';
+import { agentPath, all, ask } from '../api.js';
+import { ago, count, plural } from '../format.js';
 import { Badge, Empty, Trouble } from '../parts.jsx';
-import { to, useLive, useLoaded, useNow, useSoon } from '../use.js';
+import { to, useLive, useLoaded, useNow } from '../use.js';
 import { Session } from './session.jsx';
 
+/** Sessions that are listed at once; the filter finds the others. */
+const MAX_LISTED = 200;
+
+const name = ({ tenant, session, agent }) => `${tenant}/${session}/${agent}`;
 const same = (one, other) => one.tenant === other.tenant && one.id === other.session && one.agent === other.agent;
 
 /** Why there is none: a gateway without hooks reads no request. */
@@ -23,18 +27,35 @@ export function Sessions({ place }) {
   const [running, setRunning] = useState({});
   const filter = useRef();
   const sessions = useLoaded(() => all(['sessions']), []);
-  const reload = useSoon(sessions.reload);
-  useLive('session', reload);
+  // There may be thousands: one that is new is asked for alone.
+  const asked = useRef(new Set());
+  const adopt = async (news) => {
+    const key = name(news);
+    if (asked.current.has(key)) return;
+    asked.current.add(key);
+    const one = await ask(agentPath(news)).catch(() => undefined); // Its first request may not be that far yet.
+    asked.current.delete(key);
+    if (one) sessions.change((was) => (was.some((other) => same(other, news)) ? was : [...was, one]));
+  };
+  // What ended meanwhile was not told.
+  useLive('sync', () => setRunning({}));
+  useLive('session', (news) =>
+    sessions.change((was) =>
+      news.state === 'deleted'
+        ? was.filter((one) => !same(one, news))
+        : was.map((one) => (same(one, news) ? { ...one, ended_at: new Date().toISOString() } : one)),
+    ),
+  );
   useLive('request', (news) => {
-    if (!sessions.value?.some((one) => same(one, news))) return reload();
+    if (!sessions.value?.some((one) => same(one, news))) return adopt(news);
     sessions.change((was) =>
       was.map((one) => (same(one, news) ? { ...one, last_active: news.at, turns: Math.max(one.turns, news.turn), ended_at: null } : one)),
     );
     setRunning((was) => {
-      const key = `${news.tenant}/${news.session}/${news.agent}`;
-      const left = new Set(was[key]);
+      const { [name(news)]: before, ...others } = was;
+      const left = new Set(before);
       news.state === 'done' ? left.delete(news.id) : left.add(news.id);
-      return { ...was, [key]: left };
+      return left.size > 0 ? { ...others, [name(news)]: left } : others;
     });
   });
   useEffect(() => {
@@ -68,11 +89,12 @@ export function Sessions({ place }) {
         <Trouble error={sessions.error} />
         {sessions.value && shown.length === 0 && (words ? <Empty>No session matches.</Empty> : <NoSession />)}
         <ul>
-          {shown.map((one) => {
-            const busy = running[`${one.tenant}/${one.id}/${one.agent}`]?.size > 0;
+          {shown.slice(0, MAX_LISTED).map((one) => {
+            const key = name({ ...one, session: one.id });
+            const busy = running[key]?.size > 0;
             const here = one.tenant === tenant && one.id === session && one.agent === agent;
             return (
-              <li key={`${one.tenant}/${one.id}/${one.agent}`}>
+              <li key={key}>
                 <a href={to('sessions', one.tenant, one.id, one.agent)} aria-current={here ? 'true' : undefined}>
                   <span class="row">
                     <strong>{one.id}</strong>
@@ -90,6 +112,7 @@ export function Sessions({ place }) {
             );
           })}
         </ul>
+        {shown.length > MAX_LISTED && <p class="more quiet">{count(shown.length - MAX_LISTED)} more, which the filter finds</p>}
       </section>
       {session ? (
         <Session key={`${tenant}/${session}/${agent}`} whose={{ tenant, session, agent }} open={request} />
