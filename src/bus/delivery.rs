@@ -46,6 +46,7 @@ pub struct Carrying {
     bus: Arc<Bus>,
     mailbox: Arc<Mailbox>,
     ids: Vec<String>,
+    turn_id: String,
     is_delivered: bool,
 }
 
@@ -102,7 +103,8 @@ impl Bus {
         mailbox.take_off(taking.conversation, ids.iter());
         drop(writing);
         fault::at("claimed");
-        let carrying = Carrying { bus: self.clone(), mailbox: mailbox.clone(), ids, is_delivered: false };
+        let turn_id = taking.turn_id.to_owned();
+        let carrying = Carrying { bus: self.clone(), mailbox: mailbox.clone(), ids, turn_id, is_delivered: false };
         Ok(Some((carrying, claimed.fresh)))
     }
 
@@ -113,7 +115,8 @@ impl Bus {
     pub async fn deliver(&self, mut carrying: Carrying, turn: u64) -> Result<(), BusError> {
         fault::at("accepted");
         let now = Timestamp::now();
-        self.change(&carrying.mailbox, |letters| letters.deliver(&carrying.ids, turn, now)).await?;
+        self.change(&carrying.mailbox, |letters| letters.deliver(&carrying.ids, (turn, &carrying.turn_id), now))
+            .await?;
         carrying.is_delivered = true;
         fault::at("delivered");
         for id in &carrying.ids {

@@ -6,6 +6,7 @@ use crate::session::record::SessionKey;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// Version of the stored form.
 const VERSION: u32 = 1;
@@ -132,6 +133,17 @@ impl Letters {
         }
     }
 
+    /// Whether nothing is to be kept of it: all its messages are over for so long, or there are none and it has no name.
+    pub(super) fn is_over(&mut self, now: Timestamp, retain: Duration) -> bool {
+        self.expire(now);
+        let is_old =
+            |message: &Message| !message.state.waits() && now.duration_since(message.queued_at).unsigned_abs() > retain;
+        match self.messages.is_empty() {
+            true => self.label.is_none(),
+            false => self.messages.iter().all(is_old),
+        }
+    }
+
     /// Claimed messages whose request is not under way and that do not stand in this one, each with the conversation whose
     /// ledger may hold them: they are to be taken out there before they are claimed anew.
     pub(super) fn void(&self, claim: &Claim<'_>, is_flying: impl Fn(&Message) -> bool) -> Vec<(String, String)> {
@@ -190,15 +202,13 @@ impl Letters {
         }
     }
 
-    /// The upstream accepted a request that shows these.
-    pub(super) fn deliver(&mut self, ids: &[String], turn: u64, at: Timestamp) {
+    /// The upstream accepted a request of this turn that shows these, be they late by now or not.
+    pub(super) fn deliver(&mut self, ids: &[String], (turn, turn_id): (u64, &str), at: Timestamp) {
         for message in self.messages.iter_mut().filter(|message| ids.contains(&message.id)) {
-            let turn_id = match &message.state {
-                State::Claimed { turn_id, .. } => turn_id.clone(),
-                State::Delivered { .. } => continue,
-                _ => String::new(),
-            };
-            message.state = State::Delivered { at, turn, turn_id };
+            if matches!(message.state, State::Delivered { .. }) {
+                continue;
+            }
+            message.state = State::Delivered { at, turn, turn_id: turn_id.to_owned() };
             self.hops = message.hops;
         }
         self.trim();

@@ -50,11 +50,11 @@ fn the_same_id_is_the_same_message_until_it_is_forgotten() {
     let mut letters = with(&[("a", Kind::Note)]);
     let again = letters.accept(&key(), message("a", Kind::Halt), at(0)).unwrap();
     assert!(matches!(again, Accepted::Known(Some(known)) if known.kind == Kind::Note));
-    letters.deliver(&["a".into()], 1, at(1));
+    letters.deliver(&["a".into()], (1, "turn"), at(1));
     for n in 0..HISTORY {
         let id = n.to_string();
         letters.accept(&key(), message(&id, Kind::Note), at(1)).unwrap();
-        letters.deliver(&[id], 1, at(1));
+        letters.deliver(&[id], (1, "turn"), at(1));
     }
     assert!(!ids(&letters.messages).contains(&"a"));
     assert_eq!(letters.accept(&key(), message("a", Kind::Note), at(1)), Ok(Accepted::Known(None)));
@@ -100,13 +100,14 @@ fn what_another_request_carries_stays_with_it() {
 
 #[test]
 fn a_late_message_expires_but_one_that_was_shown_is_delivered() {
-    let mut letters = with(&[("a", Kind::Note), ("b", Kind::Note)]);
+    let mut letters = with(&[("a", Kind::Halt), ("b", Kind::Note)]);
     letters.claim(&claim("c", &[], 1), at(1), NOBODY);
     letters.expire(at(900));
     assert_eq!(letters.waiting().count(), 0);
-    letters.deliver(&["a".into()], 2, at(901));
+    letters.deliver(&["a".into()], (2, "turn"), at(901));
     let states: Vec<_> = letters.messages.iter().map(|message| message.state.name()).collect();
     assert_eq!(states, ["delivered", "expired"]);
+    assert_eq!(letters.halted(), Some("turn"), "it ends the turn that it was said in");
 }
 
 /// What may happen to a mailbox.
@@ -146,7 +147,7 @@ proptest! {
             histories.entry(name.to_owned()).or_default().extend(fresh.clone());
             if accepted {
                 let standing = claimed.standing.iter().map(|message| message.id.clone());
-                letters.deliver(&standing.chain(fresh).collect::<Vec<_>>(), 1, at(1));
+                letters.deliver(&standing.chain(fresh).collect::<Vec<_>>(), (1, "turn"), at(1));
             }
         };
         for step in &steps {
