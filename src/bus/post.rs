@@ -170,6 +170,7 @@ impl Bus {
                 }
             })
             .await?;
+        self.keep_changed(mailbox).await;
         fault::at("queued");
         let accepted = accepted.inspect_err(|_| count("refused"))?;
         let (is_new, message) = match accepted {
@@ -182,6 +183,16 @@ impl Bus {
             Accepted::Known(known) => (false, known),
         };
         Ok(Receipt { message, is_new })
+    }
+
+    /// A mailbox that was forgotten while something waited to be put into it is there again.
+    async fn keep_changed(&self, mailbox: Arc<Mailbox>) {
+        let kept = self.mailboxes.keep(mailbox.clone());
+        if !Arc::ptr_eq(&kept, &mailbox)
+            && let Err(error) = self.refresh(&kept.key).await
+        {
+            self.records.report(&error);
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Mailboxes that are forgotten: with their session, or when nothing happened in them for long.
-use super::{Bus, Message};
+use super::mailbox::Mailbox;
+use super::stored::decode;
+use super::{Bus, BusError};
 use crate::session::record::SessionKey;
 use crate::session::store::{StoreError, keys};
 use jiff::Timestamp;
@@ -18,23 +20,33 @@ impl Bus {
         Ok(())
     }
 
-    /// Mailboxes of sessions that have no record and in which nothing happened for so long.
+    /// Forgets mailboxes of sessions that have no record and in which nothing happened for so long.
     pub async fn sweep(&self, retain: Duration) {
-        let now = Timestamp::now();
         for mailbox in self.mailboxes.all() {
-            if mailbox.has_waiting() || !matches!(self.records.get(&mailbox.key).await, Ok(None)) {
+            if !matches!(self.records.get(&mailbox.key).await, Ok(None)) {
                 continue;
             }
-            let Ok(messages) = self.list(&mailbox.key).await else { continue };
-            let is_over = |message: &Message| {
-                !message.state.waits() && now.duration_since(message.queued_at).unsigned_abs() > retain
-            };
-            if !messages.is_empty()
-                && messages.iter().all(is_over)
-                && let Err(error) = self.forget(&mailbox.key).await
-            {
-                self.records.report(&error);
+            match self.forget_old(&mailbox, retain).await {
+                Ok(()) => {}
+                Err(BusError::Store(error)) => self.records.report(&error),
+                Err(error) => tracing::warn!(session = %mailbox.key, %error, "a mailbox is not looked at"),
             }
         }
+    }
+
+    /// One of them, unless somebody puts something into it at this moment.
+    async fn forget_old(&self, mailbox: &Mailbox, retain: Duration) -> Result<(), BusError> {
+        let _writing = mailbox.writing.lock().await;
+        let key = keys::mailbox(&mailbox.key);
+        let stored = self.store.get(&key).await?;
+        let is_over = match &stored {
+            Some(bytes) => decode(&mailbox.key, bytes)?.is_over(Timestamp::now(), retain),
+            // Another process forgot it.
+            None => true,
+        };
+        if is_over && self.store.compare_and_set(&key, stored, None).await? {
+            self.mailboxes.remove(&mailbox.key);
+        }
+        Ok(())
     }
 }

@@ -150,6 +150,39 @@ async fn what_is_forgotten_is_gone() {
 }
 
 #[tokio::test]
+async fn a_mailbox_of_messages_that_nobody_took_is_forgotten_and_one_that_waits_is_not() {
+    let store = Arc::new(MemoryStore::new());
+    let bus = on(&store).await;
+    let written = Written { text: "x".into(), ttl: Some("1ms".into()), ..Written::default() };
+    bus.send(&tenant(), "s", "gone", written, &Origin::Api).await.unwrap();
+    send(&bus, "main", "a", &Origin::Api).await.unwrap();
+    bus.set_label(&key("named"), Some("qa".into())).await.unwrap();
+    let swept = async {
+        while bus.mailbox(&key("gone")).is_some() {
+            bus.sweep(std::time::Duration::ZERO).await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(10), swept).await.expect("it is forgotten");
+    assert!(bus.mailbox(&key("main")).unwrap().has_waiting());
+    assert_eq!(bus.label(&key("named")).as_deref(), Some("qa"));
+    assert_eq!(on(&store).await.mailboxes.len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_sent_while_a_mailbox_is_forgotten_is_delivered() {
+    let bus = on(&Arc::default()).await;
+    send(&bus, "main", "old", &Origin::Api).await.unwrap();
+    let mailbox = bus.mailbox(&key("main")).unwrap();
+    let busy = mailbox.writing.lock().await;
+    let forgetting = async { bus.forget(&key("main")).await.unwrap() };
+    let sending = async { send(&bus, "main", "new", &Origin::Api).await.unwrap() };
+    // Both wait, in this order.
+    tokio::join!(forgetting, sending, async { drop(busy) });
+    assert_eq!(take(&bus, "main", "c").await.expect("a message").ids(), ["new"]);
+}
+
+#[tokio::test]
 async fn a_halt_that_waits_ends_any_turn_and_one_that_was_said_its_own() {
     let bus = on(&Arc::default()).await;
     let written = Written { text: "stop".into(), kind: Kind::Halt, ..Written::default() };
