@@ -45,10 +45,12 @@ impl Rotating {
             // The first files have none before them.
             let _ = fs::rename(self.numbered(number), self.numbered(number + 1));
         }
-        match self.keep {
-            0 => fs::remove_file(&self.path)?,
-            _ => fs::rename(&self.path, self.numbered(1))?,
-        }
+        let moved = match self.keep {
+            0 => fs::remove_file(&self.path),
+            _ => fs::rename(&self.path, self.numbered(1)),
+        };
+        // Somebody else has moved it, or this did and could not begin the next one.
+        moved.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
         self.file = append(&self.path)?;
         self.size = 0;
         Ok(())

@@ -64,6 +64,24 @@ async fn full_files_make_way_and_the_oldest_goes() {
     }
 }
 
+#[tokio::test]
+async fn a_file_that_somebody_took_away_is_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    for keep in [0, 2] {
+        let audit = Audit::open(&settings(&file, 300, keep)).unwrap();
+        let say = |number: usize| {
+            audit.write(&Line { event: "e", action: "said", request_id: Some(&number.to_string()), ..Line::default() });
+        };
+        say(0);
+        audit.flush().await;
+        fs::remove_file(&file).unwrap();
+        (1..9).for_each(say);
+        audit.flush().await;
+        assert_eq!(lines(&file).last().unwrap()["request_id"], "8", "keep {keep}");
+    }
+}
+
 #[test]
 fn what_has_no_room_is_dropped_and_counted_and_nobody_waits() {
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
