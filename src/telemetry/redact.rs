@@ -25,6 +25,11 @@ pub fn is_secret(name: &HeaderName) -> bool {
     SECRET_HEADERS.contains(&name.as_str())
 }
 
+/// By its name as a server reads it: each letter may be written as `%6B`.
+fn is_secret_parameter(name: &str) -> bool {
+    form_urlencoded::parse(name.as_bytes()).next().is_some_and(|(name, _)| SECRET_PARAMETERS.contains(&&*name))
+}
+
 /// Headers that print without their secrets.
 pub struct Headers<'a>(pub &'a HeaderMap);
 
@@ -49,7 +54,7 @@ impl fmt::Display for Target<'_> {
         for (index, parameter) in self.0.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
             f.write_str(if index == 0 { "?" } else { "&" })?;
             match parameter.split_once('=') {
-                Some((name, _)) if SECRET_PARAMETERS.contains(&name) => write!(f, "{name}={MASK}")?,
+                Some((name, _)) if is_secret_parameter(name) => write!(f, "{name}={MASK}")?,
                 _ => f.write_str(parameter)?,
             }
         }
@@ -81,6 +86,7 @@ mod tests {
         for (uri, shown) in [
             ("/v1beta/models/m:generateContent?key=AIza&alt=sse", "/v1beta/models/m:generateContent?key=***&alt=sse"),
             ("/x?a=1&access_token=t", "/x?a=1&access_token=***"),
+            ("/x?%6bey=AIza&access%5Ftoken=t&", "/x?%6bey=***&access%5Ftoken=***&"),
             ("/x?monkey=1", "/x?monkey=1"),
             ("/x", "/x"),
         ] {

@@ -50,6 +50,25 @@ pub fn without_key(line: PathAndQuery) -> Result<PathAndQuery, InvalidUri> {
     if kept.is_empty() { path.parse() } else { format!("{path}?{}", kept.join("&")).try_into() }
 }
 
+/// By its name as a server reads it: each letter may be written as `%6B`.
 fn is_key(parameter: &str) -> bool {
-    parameter.split('=').next() == Some("key")
+    form_urlencoded::parse(parameter.as_bytes()).next().is_some_and(|(name, _)| name == "key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_taken_out_however_its_name_is_written() {
+        for (line, kept) in [
+            ("/m?key=a&alt=sse", "/m?alt=sse"),
+            ("/m?alt=sse&k%65y=a", "/m?alt=sse"),
+            ("/m?%6B%65%79=a&key=b&key", "/m"),
+            ("/m?monkey=a&&Key=%6Bey", "/m?monkey=a&&Key=%6Bey"),
+            ("/m", "/m"),
+        ] {
+            assert_eq!(without_key(line.parse().unwrap()).unwrap().as_str(), kept, "{line}");
+        }
+    }
 }
