@@ -198,7 +198,7 @@ impl GatewayError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Limited(limited) => Some(limited.after),
-            Self::Read(ReadError::OverBudget) | Self::Overloaded => Some(OVERLOADED_FOR),
+            Self::Read(ReadError::OverBudget) | Self::Overloaded | Self::NoStore => Some(OVERLOADED_FOR),
             _ => None,
         }
     }
@@ -296,6 +296,8 @@ mod tests {
             assert_eq!(response.headers().get(ERROR_HEADER).unwrap(), code);
             assert_eq!(response.headers().get(CONTENT_TYPE).unwrap(), "application/json");
             assert_eq!(response.headers().contains_key(SHOULD_RETRY), !retry, "{code}");
+            let says_when = matches!(status, 429 | 503);
+            assert_eq!(response.headers().contains_key(RETRY_AFTER), says_when, "{code}");
         }
     }
 }

@@ -50,7 +50,7 @@ impl Spending {
     /// No more bytes come, at its end or before.
     pub fn settle(mut self) {
         if let Some(answer) = self.watch.finish() {
-            self.allowance.spend(answer.usage.input + answer.usage.output);
+            self.allowance.spend(answer.usage.input.saturating_add(answer.usage.output));
         }
     }
 }

@@ -1,5 +1,4 @@
 //! What a connection passes before its first request: the word of a proxy, TLS, and finding out what it speaks.
-use super::IDLE_TIMEOUT;
 use super::proxy::{self, Said};
 use super::socket::Accepted;
 use super::wire::{Stream, Wire};
@@ -78,12 +77,13 @@ impl Door {
         self.head_limit
     }
 
+    /// `patience`: with a client that connects ahead of time.
+    ///
     /// # Errors
     /// The client left, was too slow, or did not speak as it has to.
-    pub(super) async fn open(&self, Accepted { mut stream, peer }: Accepted) -> io::Result<Opened> {
+    pub(super) async fn open(&self, Accepted { mut stream, peer }: Accepted, patience: Duration) -> io::Result<Opened> {
         let mut first = BytesMut::with_capacity(FIRST_READ);
-        // A client may connect ahead of time.
-        within(IDLE_TIMEOUT, more(&mut stream, &mut first)).await?;
+        within(patience, more(&mut stream, &mut first)).await?;
         within(self.head_timeout, self.inside(stream, first, peer)).await
     }
 

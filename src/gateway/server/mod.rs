@@ -39,7 +39,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Pause after an accept that failed for want of file descriptors; accepting again at once would only spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a connection stays for which there was no place: for one request and its 503.
+/// How long a connection may take, for which there was no place, until its request comes, and until it has its 503.
 const CROWDED_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// HTTP/2 ping interval, and how long its answer may take: a client that is gone without a word holds no place.
@@ -154,8 +154,9 @@ async fn connection<A: App>(
     shutdown: Shutdown,
     place: Place,
 ) {
+    let patience = if place.is_crowded() { CROWDED_TIMEOUT } else { IDLE_TIMEOUT };
     let opened = tokio::select! {
-        opened = door.open(accepted) => opened,
+        opened = door.open(accepted, patience) => opened,
         // Nothing was asked yet.
         () = shutdown.drain.cancelled() => return,
     };

@@ -53,19 +53,41 @@ impl Places {
         *size = wanted.max(*size) - self.free.forget_permits(size.saturating_sub(wanted));
     }
 
-    /// A free place, else one in the crowd, which may have to be waited for.
+    /// A free place, else one in the crowd, whichever is to be had first.
     ///
     /// # Errors
     /// Never: they are not closed.
     pub(super) async fn take(&self) -> Result<Place, AcquireError> {
-        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(Place { crowded: false, _permit: permit });
-        }
-        let permit = Arc::clone(&self.crowd).acquire_owned().await?;
-        Ok(Place { crowded: true, _permit: permit })
+        let (crowded, permit) = tokio::select! {
+            biased;
+            free = Arc::clone(&self.free).acquire_owned() => (false, free?),
+            crowd = Arc::clone(&self.crowd).acquire_owned() => (true, crowd?),
+        };
+        Ok(Place { crowded, _permit: permit })
     }
 }
 
 fn wanted(limits: &Limits) -> usize {
     limits.concurrent_requests.saturating_mul(CONNECTIONS_PER_REQUEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_gets_the_first_place_that_is_free() {
+        let places = Places::new(1);
+        let inside = places.take().await.unwrap();
+        let mut crowd = Vec::new();
+        for _ in 0..CROWD {
+            crowd.push(places.take().await.unwrap());
+        }
+        assert!(!inside.is_crowded() && crowd.iter().all(Place::is_crowded));
+        let next = || tokio::time::timeout(Duration::from_secs(1), places.take());
+        assert!(next().await.is_err(), "all are taken");
+        let (next, ()) = tokio::join!(next(), async { drop(inside) });
+        assert!(!next.expect("the place that is free").unwrap().is_crowded());
+    }
 }

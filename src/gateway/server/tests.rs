@@ -43,3 +43,16 @@ async fn a_client_is_whom_a_trusted_proxy_says_else_who_connects() {
         assert_eq!(told(proxied, before).await, client, "{before}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_into_a_crowd_and_says_nothing_is_soon_sent_away() {
+    let listener = Listener::bind(&Listen::Tcp(([127, 0, 0, 1], 0).into())).await.unwrap();
+    let addr = listener.addr().unwrap().unwrap();
+    let entrance = Entrance::new(Places::new(0), Door::plain(&Config::default().limits));
+    let app = |_| tower::service_fn(async |_: Request| Ok::<_, Infallible>(Response::new(Body::empty())));
+    tokio::spawn(serve(listener, app, entrance, Shutdown::default()));
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    let since = Instant::now();
+    assert_eq!(stream.read(&mut [0]).await.unwrap_or_default(), 0, "closed");
+    assert!(since.elapsed() <= 2 * CROWDED_TIMEOUT, "{:?}", since.elapsed());
+}
