@@ -179,10 +179,34 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let unfinished = path.with_file_name(format!(".{name}.new"));
-    let mut file = File::create(&unfinished)?;
+    // What a crash left, or a link that somebody put there.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(&unfinished)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&unfinished, path)?;
     // The name is durable when its folder is.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::tests::entry;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_link_in_the_place_of_an_unfinished_file_leads_nowhere() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let victim = outside.path().join("victim");
+        fs::write(&victim, "untouched").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.path().join(".k1.md.new")).unwrap();
+        let directory = Directory::new(folder.path().to_owned());
+        directory.write(&entry("k1", "Use uv", "Not pip.")).await.unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert_eq!(directory.read().await.unwrap(), [entry("k1", "Use uv", "Not pip.")]);
+        assert!(!fs::symlink_metadata(folder.path().join("k1.md")).unwrap().is_symlink());
+    }
 }
