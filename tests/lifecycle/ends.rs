@@ -1,14 +1,16 @@
 //! `session.end`, sessions that speak again, and what a restart or a kill leaves to be done (I9).
 use crate::process::Process;
 use crate::speech::{ALL, Item, Speech};
-use crate::stage::{EVERY_HOOK, Play, Stage, usual};
+use crate::stage::{EVERY_HOOK, Play, Stage, session, usual};
 use crate::support::{Gate, Step, soon};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SOON_IDLE: &str = "sessions: { idle_end: 1s }\ninjection: { layout: stable, retain: history }";
 const SOON_IDLE_ON_DISK: &str =
     "sessions: { idle_end: 1s }\nstore: { kind: sled, path: ./data }\ninjection: { layout: stable, retain: history }";
+/// Of a hook that says nothing else.
+const HOOK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Several sweeps.
 const A_WHILE: Duration = Duration::from_millis(1000);
 
@@ -70,6 +72,29 @@ async fn idle_time_while_the_gateway_was_down_counts() {
     stage.restart().await;
     stage.stop().await;
     assert_eq!(stage.runs(), [1, 1, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_session_whose_end_hangs_does_not_hold_up_the_end_of_another() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let stage = Stage::play(Play {
+        settings: SOON_IDLE,
+        answers: Box::new(move |event| match event["event"] == "session.end" {
+            true => (Some(held.clone()), json!({})),
+            false => (None, usual(event)),
+        }),
+        ..Play::default()
+    })
+    .await;
+    for id in ["s1", "s2"] {
+        stage.agent(Speech::Anthropic, true).headers(session(id)).prompt("one").await;
+    }
+    stage.wait_events("session.end", 1).await;
+    let since = Instant::now();
+    stage.wait_events("session.end", 2).await;
+    assert!(since.elapsed() < HOOK_TIMEOUT / 2, "{:?}", since.elapsed());
+    gate.open();
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::session::leases::Lease;
 use crate::session::record::SessionKey;
 use crate::session::records::Found;
 use crate::telemetry::names;
+use futures_util::{StreamExt, stream};
 use http::HeaderMap;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -22,6 +23,9 @@ const MAX_INTERVAL: Duration = Duration::from_secs(10);
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Sweeps per idle time, so that an end is late by a small part of it.
 const SWEEPS_PER_IDLE_TIME: u32 = 4;
+
+/// Sessions that are ended or deleted at the same time: one whose hooks hang does not hold up the others.
+const WIDTH: usize = 16;
 
 /// `reason` of an end that nobody asked for.
 const IDLE: &str = "idle";
@@ -55,12 +59,14 @@ impl Turns {
         let (idle_end, retain) = (self.config.sessions.idle_end, self.config.sessions.retain);
         match self.sessions.records.due(Timestamp::now(), idle_end, retain).await {
             Ok(due) => {
-                for key in due.idle {
+                let ending = stream::iter(due.idle).for_each_concurrent(WIDTH, |key| async move {
                     self.end_session(&key, IDLE).await;
-                }
-                for key in due.expired {
+                });
+                ending.await;
+                let deleting = stream::iter(due.expired).for_each_concurrent(WIDTH, |key| async move {
                     self.delete_session(&key).await;
-                }
+                });
+                deleting.await;
             }
             Err(error) => tracing::error!(%error, "sessions can't be swept"),
         }
