@@ -1,4 +1,5 @@
 //! Logs go to stderr; results of commands go to stdout.
+use super::one_line::OneLine;
 use std::fs::File;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct BadLevel {
 pub fn init(format: Format, directives: &str) -> Result<(), BadLevel> {
     // Colours are for people: in a file they get in the way of a search.
     let colours = std::io::stderr().is_terminal();
-    start(BoxMakeWriter::new(std::io::stderr), colours, format, directives)
+    start(BoxMakeWriter::new(|| OneLine(std::io::stderr())), colours, format, directives)
 }
 
 /// The same with lines that go to a file, and so does what a panic says: the terminal is somebody else's.
@@ -39,7 +40,8 @@ pub fn init(format: Format, directives: &str) -> Result<(), BadLevel> {
 /// # Errors
 /// [`BadLevel`] when `directives` can't be read.
 pub fn init_into(file: File, format: Format, directives: &str) -> Result<(), BadLevel> {
-    start(BoxMakeWriter::new(Arc::new(file)), false, format, directives)?;
+    let file = Arc::new(file);
+    start(BoxMakeWriter::new(move || OneLine(file.clone())), false, format, directives)?;
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(())
 }

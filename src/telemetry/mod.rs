@@ -4,6 +4,7 @@ pub mod audit;
 pub mod logs;
 pub mod metrics;
 pub mod names;
+mod one_line;
 pub mod redact;
 pub mod traces;
 
