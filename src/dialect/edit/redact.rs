@@ -1,7 +1,7 @@
 //! Redaction of JSON strings: matched on what they say, changed where they say it.
 use super::EditError;
 use crate::json::{Doc, Span, Splice, raw};
-use regex::{Captures, Regex};
+use regex::Regex;
 
 /// Stands where nothing would be left of a text: no provider takes a blank one.
 const NOTHING_LEFT: &str = "[redacted]";
@@ -31,40 +31,54 @@ impl<'e> Redactor<'e> {
     /// # Errors
     /// [`EditError::TooLong`]
     pub(in crate::dialect) fn string(&mut self, doc: &Doc, span: Span, splice: &mut Splice) -> Result<(), EditError> {
-        let Some(text) = raw::string(doc.text(span)) else { return Ok(()) };
-        let mut changes: Vec<(Span, String)> = vec![];
-        let mut left_blank = true;
-        let mut behind = 0;
+        let written = doc.text(span);
+        let Some(text) = raw::string(written) else { return Ok(()) };
+        let mut place_of = places(written);
+        let mut rewritten: Option<Rewritten> = None;
+        let (mut left_blank, mut behind) = (true, 0);
+        let mut new = String::new();
         for found in self.pattern.captures_iter(&text) {
-            let (place, new) = self.change(&found)?;
-            left_blank &= is_blank(&text, behind, place.start) && new.trim().is_empty();
-            behind = place.end;
-            if text.get(place.start..place.end) != Some(new.as_str()) {
-                changes.push((place, new));
+            new.clear();
+            found.expand(self.with, &mut new);
+            let (start, end) = found.get(0).map_or((0, 0), |whole| (whole.start(), whole.end()));
+            left_blank &= is_blank(&text, behind, start) && new.trim().is_empty();
+            behind = end;
+            if text.get(start..end) != Some(new.as_str()) {
+                let (start, end) = (place_of(start), place_of(end));
+                let new = raw::escape(&new);
+                self.room = self.room.checked_sub(new.len()).ok_or(EditError::TooLong { max: MAX_WRITTEN })?;
+                rewritten.get_or_insert_with(|| Rewritten::from(start)).go_on(written, start, &new, end);
             }
         }
         left_blank &= is_blank(&text, behind, text.len());
-        if changes.is_empty() {
-            return Ok(());
-        }
+        let Some(rewritten) = rewritten else { return Ok(()) };
         if left_blank && !text.trim().is_empty() {
             splice.replace(span, raw::quote(NOTHING_LEFT));
-            return Ok(());
-        }
-        let places = written(doc.text(span), changes.iter().map(|(place, _)| *place));
-        for (place, (_, new)) in places.into_iter().zip(&changes) {
-            splice.replace(place.offset(span.start), raw::escape(new));
+        } else {
+            splice.replace(Span::new(rewritten.start, rewritten.end).offset(span.start), rewritten.text);
         }
         Ok(())
     }
+}
 
-    /// The place of one match in the text, and what is written there.
-    fn change(&mut self, found: &Captures<'_>) -> Result<(Span, String), EditError> {
-        let mut new = String::new();
-        found.expand(self.with, &mut new);
-        self.room = self.room.checked_sub(new.len()).ok_or(EditError::TooLong { max: MAX_WRITTEN })?;
-        let place = found.get(0).map_or(Span::at(0), |whole| Span::new(whole.start(), whole.end()));
-        Ok((place, new))
+/// The part of a string from the first change to the last, as it is to be written: one edit, however many matches there are,
+/// since a match may be a single byte of a long text.
+struct Rewritten {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+impl Rewritten {
+    fn from(start: usize) -> Self {
+        Self { start, end: start, text: String::new() }
+    }
+
+    /// What is `written` up to `start` stays, then `new` stands for what is there up to `end`.
+    fn go_on(&mut self, written: &str, start: usize, new: &str, end: usize) {
+        self.text.push_str(written.get(self.end..start).unwrap_or_default());
+        self.text.push_str(new);
+        self.end = end;
     }
 }
 
@@ -72,20 +86,20 @@ fn is_blank(text: &str, start: usize, end: usize) -> bool {
     text.get(start..end).unwrap_or_default().trim().is_empty()
 }
 
-/// Where places of the text stand in the string as it is written, escapes and all. Ascending, as matches are.
-fn written(raw: &str, places: impl Iterator<Item = Span>) -> Vec<Span> {
-    let mut chars = raw::chars(raw).peekable();
-    let close = raw.len().saturating_sub(1);
+/// Tells where places of a text stand in the string as it is `written`, escapes and all. Asked in ascending order, as
+/// matches are.
+fn places(written: &str) -> impl FnMut(usize) -> usize {
+    let mut chars = raw::chars(written).peekable();
+    let close = written.len().saturating_sub(1);
     let mut said = 0;
-    let mut at = |place: usize| {
+    move |place| {
         while said < place
             && let Some((_, character)) = chars.next()
         {
             said += character.len_utf8();
         }
         chars.peek().map_or(close, |(at, _)| *at)
-    };
-    places.map(|place| Span::new(at(place.start), at(place.end))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -121,6 +135,19 @@ mod tests {
         ];
         for (string, pattern, with, expected) in cases {
             assert_eq!(redact(string, pattern, with).as_deref(), Ok(expected), "{string} {pattern}");
+        }
+    }
+
+    #[test]
+    fn however_many_matches_a_text_has_it_is_one_edit() {
+        let doc = Doc::parse(Bytes::from(format!(r#"{{"t":"a{}b"}}"#, r"1\t".repeat(1 << 10)))).unwrap();
+        for with in ["#", ""] {
+            let mut splice = Splice::new();
+            let pattern = Regex::new("[0-9]").unwrap();
+            Redactor::new(&pattern, with).string(&doc, doc.get("t").unwrap().value, &mut splice).unwrap();
+            assert_eq!(splice.places().count(), 1);
+            let expected = format!(r#"{{"t":"a{}b"}}"#, format!(r"{with}\t").repeat(1 << 10));
+            assert_eq!(splice.apply(doc.bytes()).unwrap().to_bytes(), expected);
         }
     }
 
