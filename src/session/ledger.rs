@@ -329,6 +329,8 @@ impl Ledger {
                         .iter()
                         .filter(|t| match t.kind {
                             TextKind::Persistent => self.persists(*key),
+                            // What a hook appended to the history is a part of it.
+                            TextKind::Ephemeral if matches!(entry.what, What::Note { .. }) => true,
                             TextKind::Ephemeral => keep.ephemeral(*key, current == Some(item)),
                         })
                         .map(|t| t.text.clone())

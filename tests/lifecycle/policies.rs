@@ -201,7 +201,6 @@ async fn text_is_appended_once_in_a_turn_and_stays_where_it_was() {
                 let words = if n == 0 { Words::call("look ", "call_0") } else { Words::text(format!("ANSWER{n}")) };
                 Speech::of(request).answer(request, n, &words)
             }),
-            settings: "injection: { retain: history }",
             ..edits("[{ op: messages.append, text: APPENDED }]")
         })
         .await;
