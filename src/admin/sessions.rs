@@ -3,7 +3,7 @@ use super::Admin;
 use super::error::{ApiError, ErrorBody};
 use super::select::{Agent, AgentPath, Agents, Owner, SessionPath};
 use super::view::{Page, Session};
-use crate::session::record::SessionKey;
+use crate::session::record::{SessionKey, SessionRecord};
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -23,6 +23,8 @@ const REASON: &str = "admin";
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Part {
+    /// Only of this tenant; a page may then hold fewer than there are, and `next` leads on.
+    tenant: Option<String>,
     /// What `next` of the page before says.
     cursor: Option<String>,
     /// Most sessions in the page.
@@ -38,14 +40,16 @@ pub(super) async fn list_sessions(
     State(admin): State<Arc<Admin>>,
     part: Result<Query<Part>, QueryRejection>,
 ) -> Result<Json<Page>, ApiError> {
-    let Query(Part { cursor, limit }) = part?;
+    let Query(Part { tenant, cursor, limit }) = part?;
     let limit = limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::InvalidQuery(format!("limit: write 1 to {MAX_LIMIT}")));
     }
     let turns = admin.live.turns();
     let page = turns.sessions().records.list(cursor.as_deref(), limit).await?;
-    let items = page.items.iter().map(|record| Session::listed(record, turns.bus())).collect();
+    let is_meant = |record: &SessionRecord| tenant.as_ref().is_none_or(|tenant| *tenant == record.key.tenant.0);
+    let items = page.items.iter().filter(|record| is_meant(record)).map(|record| Session::listed(record, turns.bus()));
+    let items = items.collect();
     Ok(Json(Page { items, next: page.next }))
 }
 

@@ -76,6 +76,8 @@ async fn one_id_of_two_tenants_needs_a_tenant() {
     for tenant in &tenants {
         let query = format!("?tenant={}", tenant.as_str().unwrap());
         assert_eq!(rig.admin("GET", &format!("/v1/sessions/s1{query}"), "").await.1["items"][0]["tenant"], *tenant);
+        let list = rig.admin("GET", &format!("/v1/sessions{query}"), "").await.1;
+        assert_eq!((list["items"].as_array().unwrap().len(), &list["items"][0]["tenant"]), (1, tenant));
         let (status, shown) = rig.admin("GET", &format!("/v1/sessions/s1/agents/main{query}"), "").await;
         assert_eq!((status, &shown["tenant"]), (200, tenant));
     }
