@@ -217,6 +217,25 @@ async fn text_is_appended_once_in_a_turn_and_stays_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_condition_on_a_call_sees_the_clients_headers() {
+    let hooks = "hooks:
+  - { name: judge, on: tool.call, when: 'headers[\"x-team\"] == \"blue\"', run: { http: { url: 'HOOKS' } } }
+";
+    let stage = Stage::play(Play {
+        hooks,
+        says: Box::new(|request, n| {
+            let words = if n == 0 { Words::call("", "call_0") } else { Words::text(format!("ANSWER{n}")) };
+            Speech::of(request).answer(request, n, &words)
+        }),
+        answers: Box::new(|_| (None, json!({"tool": {"deny": "NOT-BLUE"}}))),
+        ..Play::default()
+    })
+    .await;
+    stage.agent(Speech::Anthropic, true).headers(session("s1") + "x-team: blue\r\n").prompt("one").await;
+    assert!(stage.bodies()[1].to_string().contains("NOT-BLUE"));
+}
+
+#[tokio::test]
 async fn headers_and_the_models_name_change_and_credentials_do_not() {
     let stage = Stage::play(edits(
         "[{ op: headers.set, name: x-team, value: blue }, { op: headers.remove, names: [x-old] }, { op: model.set, name: other-model }]",

@@ -54,10 +54,11 @@ impl Turns {
         ENDS.into_iter().any(|kind| self.pipeline.has(kind))
     }
 
-    /// The client's headers, as far as hooks on the end of turns read them. They are slices of the connection's read
-    /// buffer, and would keep all of it for as long as the stream lasts.
+    /// The client's headers, as far as hooks that run with the answer or behind it read them. They are slices of the
+    /// connection's read buffer, and would keep all of it for as long as the stream lasts.
     pub(super) fn kept_headers(&self, headers: &Arc<HeaderMap>) -> Arc<HeaderMap> {
-        if self.pipeline.reads_headers(&ENDS) { headers.clone() } else { Arc::default() }
+        let reads = self.pipeline.reads_headers(&ENDS) || self.pipeline.reads_headers(&[EventKind::ToolCall]);
+        if reads { headers.clone() } else { Arc::default() }
     }
 
     /// Stores a stop before its turn's end is written to the client: a crash from here on runs it after the restart.
