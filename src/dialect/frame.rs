@@ -12,10 +12,11 @@ pub(super) fn event(name: Option<&str>, data: &str) -> String {
     format!("{name}data: {}\n\n", data.replace(['\n', '\r'], " "))
 }
 
-/// The piece with other data; what else stands in its frame stays.
+/// The piece with other data; what else stands in its frame stays. An event that nothing ended, the last of a stream that
+/// was cut short, is ended: something may follow what was its end.
 pub(super) fn with_data(piece: &Piece<'_>, data: &str) -> Bytes {
     match around(piece) {
-        Some((before, behind)) => [before, data.as_bytes(), behind].concat().into(),
+        Some((before, behind)) => [before, data.as_bytes(), behind, missing(before, behind)].concat().into(),
         None => event(piece.event.map(String::from_utf8_lossy).as_deref(), data).into(),
     }
 }
@@ -38,9 +39,33 @@ pub(super) fn around<'p>(piece: &'p Piece<'_>) -> Option<(&'p [u8], &'p [u8])> {
     Some((piece.raw.get(..at)?, piece.raw.get(at + data.len()..)?))
 }
 
+/// What an event whose data stands between these lacks of its end. Elements of an array and whole bodies are no events.
+fn missing(before: &[u8], behind: &[u8]) -> &'static [u8] {
+    const ENDS: [&[u8]; 4] = [b"\n\n", b"\r\r", b"\r\n\r\n", b"\n\r\n"];
+    let is_event = before.trim_ascii_end().ends_with(b"data:");
+    if is_event && !ENDS.iter().any(|end| behind.ends_with(end)) { b"\n\n" } else { b"" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_event_that_nothing_ended_is_ended_when_it_is_written_anew() {
+        for (behind, end) in [
+            ("", "\n\n"),
+            ("\n", "\n\n\n"),
+            ("\r\n", "\r\n\n\n"),
+            ("\r\n\r\n", "\r\n\r\n"),
+            ("\nid: 1\n\n", "\nid: 1\n\n"),
+        ] {
+            let raw = format!("data: 1{behind}");
+            let piece = Piece { raw: raw.into(), event: None, data: Some(b"1") };
+            assert_eq!(with_data(&piece, "2"), format!("data: 2{end}"), "{behind:?}");
+        }
+        let element = Piece { raw: Bytes::from_static(b",\n1"), event: None, data: Some(b"1") };
+        assert_eq!(with_data(&element, "2"), ",\n2");
+    }
 
     #[test]
     fn data_of_several_lines_becomes_one() {

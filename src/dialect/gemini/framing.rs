@@ -1,6 +1,6 @@
 //! How chunks stand in a stream: as events, or as elements of an array.
 use crate::dialect::Piece;
-use crate::dialect::frame::{around, event};
+use crate::dialect::frame::{around, event, with_data};
 use bytes::Bytes;
 
 /// What stands for a piece of a later leg that says nothing, so that the client hears that the stream lives: every reader
@@ -43,10 +43,7 @@ impl Framing {
     pub(super) fn halves(&self, piece: &Piece<'_>, first: &str, second: &str) -> Option<(Bytes, Bytes)> {
         let (before, behind) = around(piece)?;
         Some(match self {
-            Self::Events => (
-                [before, first.as_bytes(), behind].concat().into(),
-                [before, second.as_bytes(), behind].concat().into(),
-            ),
+            Self::Events => (with_data(piece, first), with_data(piece, second)),
             Self::Array(_) => {
                 ([before, first.as_bytes()].concat().into(), [b",\n", second.as_bytes(), behind].concat().into())
             }
